@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make             build the tools
+# make setup       install the packages that are missing (apt, as root or sudo)
+# make campaign    set up, build, and run campaign 528
+# make check       set up and run all tests
+# make check-fast  the tests that need no kernel of our own
+# make bench       measure the audit and the replay, side by side
+#
+# V=1 shows the commands. SANITIZE=address,undefined builds with sanitizers,
+# into a folder of its own.
+
+CC	= gcc
+CFLAGS	= -O2 -g
+WARN	= -Wall -Wextra -Werror -Wno-missing-field-initializers
+B	= build
+
+ifdef SANITIZE
+B	= build/sanitize
+CFLAGS	= -O1 -g -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
+endif
+
+Q	= @
+ifeq ($(V),1)
+Q	=
+endif
+
+TOOLS	= lwaudit lwpoints lwreplay crashcheck fsync-writers supervise init
+BINS	= $(TOOLS:%=$(B)/bin/%)
+
+# What each tool is made of, besides its own file
+LOG	= $(B)/replay/util.o $(B)/replay/log.o
+CAPTURE	= $(B)/replay/capture.o $(B)/workloads/model.o
+AUDIT	= $(B)/replay/audit.o
+
+all: $(BINS)
+
+$(B)/bin/lwaudit: $(B)/replay/lwaudit.o $(LOG) $(CAPTURE) $(AUDIT)
+$(B)/bin/lwpoints: $(B)/replay/lwpoints.o $(LOG) $(CAPTURE) $(AUDIT) \
+		   $(B)/replay/points.o
+$(B)/bin/lwreplay: $(B)/replay/lwreplay.o $(LOG) $(B)/replay/state.o
+$(B)/bin/crashcheck: $(B)/replay/crashcheck.o $(LOG) $(CAPTURE) $(AUDIT) \
+		     $(B)/replay/state.o $(B)/replay/dm.o \
+		     $(B)/workloads/verify.o
+$(B)/bin/fsync-writers: $(B)/workloads/fsync-writers.o $(CAPTURE) \
+			$(B)/replay/util.o $(B)/replay/dm.o
+$(B)/bin/supervise: $(B)/harness/engine/supervise.o $(B)/replay/util.o
+$(B)/bin/init: $(B)/harness/guest/init.o
+
+$(B)/bin/lwaudit: LIBS = -ljansson -lsmartcols
+$(B)/bin/lwpoints: LIBS = -ljansson
+$(B)/bin/crashcheck $(B)/bin/fsync-writers: LIBS = -ljansson -ldevmapper
+
+$(BINS):
+	@mkdir -p $(@D)
+	@echo "  LD    $(@F)"
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) -std=gnu11 -MMD -MP $(WARN) $(CFLAGS) -c -o $@ $<
+
+-include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
+
+check-fast: all
+	@files=$$(git ls-files | xargs grep -lE "^#!.*bash") && shellcheck -x $$files
+
+clean:
+	rm -rf build/bin build/replay build/workloads build/harness build/tests \
+		build/sanitize
+
+.PHONY: all check-fast clean
+.DELETE_ON_ERROR:
