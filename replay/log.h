@@ -48,6 +48,7 @@ struct lw_log {
 	uint64_t	nr_entries;	/* what the superblock counts */
 	uint64_t	next;		/* number of the entry lw_next() reads */
 	uint64_t	next_off;	/* and its header's byte offset */
+	uint64_t	populated;	/* bytes that are mapped in already */
 	char		error[512];	/* why the last call failed */
 };
 

@@ -19,7 +19,7 @@ struct state {
 	int		fd;
 	uint64_t	size;		/* of the target, in bytes */
 	bool		is_block;
-	uint64_t	written;	/* bytes of data and discards applied */
+	uint8_t		*touched;	/* one per region: something was written */
 	char		error[512];
 };
 
