@@ -5,6 +5,7 @@
 # make campaign    set up, build, and run campaign 528
 # make check       set up and run all tests
 # make check-fast  the tests that need no kernel of our own
+# make check-unit  the unit tests
 # make bench       measure the audit and the replay, side by side
 #
 # V=1 shows the commands. SANITIZE=address,undefined builds with sanitizers,
@@ -27,6 +28,9 @@ endif
 
 TOOLS	= lwaudit lwpoints lwreplay crashcheck fsync-writers supervise init
 BINS	= $(TOOLS:%=$(B)/bin/%)
+
+UNIT	= log
+UNITS	= $(UNIT:%=$(B)/tests/unit/test-%)
 
 # What each tool is made of, besides its own file
 LOG	= $(B)/replay/util.o $(B)/replay/log.o
@@ -51,7 +55,12 @@ $(B)/bin/lwaudit: LIBS = -ljansson -lsmartcols
 $(B)/bin/lwpoints: LIBS = -ljansson
 $(B)/bin/crashcheck $(B)/bin/fsync-writers: LIBS = -ljansson -ldevmapper
 
-$(BINS):
+# Each unit test is linked with all that needs no device
+$(UNITS): %: %.o $(B)/tests/unit/mklog.o $(LOG) $(AUDIT) \
+	     $(B)/replay/points.o $(B)/replay/state.o \
+	     $(B)/workloads/model.o $(B)/workloads/verify.o
+
+$(BINS) $(UNITS):
 	@mkdir -p $(@D)
 	@echo "  LD    $(@F)"
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LIBS)
@@ -66,9 +75,17 @@ $(B)/%.o: %.c
 check-fast: all
 	@files=$$(git ls-files | xargs grep -lE "^#!.*bash") && shellcheck -x $$files
 
+check-unit: $(UNITS)
+	$(Q)prove --timer --exec "" $(UNITS)
+
+# A leak is a failure, too
+check-valgrind: $(UNITS)
+	$(Q)prove --timer --exec "valgrind --error-exitcode=9 --leak-check=full -q" \
+		$(UNITS)
+
 clean:
 	rm -rf build/bin build/replay build/workloads build/harness build/tests \
 		build/sanitize
 
-.PHONY: all check-fast clean
+.PHONY: all check-fast check-unit check-valgrind clean
 .DELETE_ON_ERROR:
