@@ -249,7 +249,7 @@ void mark_parse(const struct model *m, const void *text, uint32_t len,
 		return;
 	/* What we would write is the only spelling that counts */
 	mark_format(m, mark, again);
-	if (run != m->run || strcmp(buf, again) ||
+	if (run != m->run || strlen(again) != len || memcmp(buf, again, len) ||
 	    (mark->kind == MARK_ACK && (mark->writer >= m->p.writers ||
 					mark->op >= m->p.ops)))
 		mark->kind = MARK_OTHER;
