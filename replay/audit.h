@@ -2,9 +2,10 @@
 /*
  * The audit: the check of every ack from the log alone. In one pass over the
  * log it follows what each sector of the writers' blocks holds. At an ack, the
- * acknowledged sectors must have been logged before it; afterwards nothing
- * older may be logged over them. A loss found so is real for data. Whether
- * the metadata still leads to the data, only a mount can tell.
+ * acknowledged sectors must have been logged before it; afterwards, until the
+ * end mark, nothing older may be logged over them. A loss found so is real
+ * for data. Whether the metadata still leads to the data, only a mount can
+ * tell.
  */
 #ifndef ACKPROOF_AUDIT_H
 #define ACKPROOF_AUDIT_H

@@ -425,6 +425,27 @@ static void open_losses(void)
 	forget();
 }
 
+/* After the end mark data may still appear, but nothing is lost any more. */
+static void teardown(void)
+{
+	uint64_t e, f;
+
+	start(2);
+	put(0, 0);
+	ack(0);
+	e = ack(0);
+	put(1, 0);
+	ack(1);
+	put(1, 1);
+	ack(1);
+	end();
+	f = put(0, 1);
+	mklog_write(&l, 0, HOME(1), junk, DATA_BLOCK);
+	losses(1, 1, "teardown");
+	loss(0, LOSS_STALE, 1, e, e, f);
+	forget();
+}
+
 static void flushes(void)
 {
 	uint8_t data[512] = {};
@@ -540,6 +561,7 @@ int main(void)
 	many_blocks();
 	lost_twice();
 	open_losses();
+	teardown();
 	flushes();
 	bad_marks();
 	incomplete();
