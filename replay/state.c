@@ -159,6 +159,8 @@ int state_advance(struct state *s, uint64_t point,
 	struct lw_entry e;
 	int ret;
 
+	if (s->fault)
+		return s->fault;	/* its message still stands */
 	if (point >= log->nr_entries)
 		return fail(s, -EINVAL,
 			    "%s: no entry %llu, the log has %llu",
@@ -170,14 +172,14 @@ int state_advance(struct state *s, uint64_t point,
 	while (log->next <= point) {
 		ret = lw_next(log, &e);
 		if (ret < 0)
-			return fail(s, ret, "%s", log->error);
+			return s->fault = fail(s, ret, "%s", log->error);
 		if (seen)
 			seen(&e, arg);
-		ret = apply(s, &e);
-		if (ret)
-			return ret;
+		s->fault = apply(s, &e);
+		if (s->fault)
+			return s->fault;
 	}
 	if (fdatasync(s->fd))
-		return fail(s, -errno, "cannot sync: %m");
+		return s->fault = fail(s, -errno, "cannot sync: %m");
 	return 0;
 }

@@ -20,6 +20,7 @@ struct state {
 	uint64_t	size;		/* of the target, in bytes */
 	bool		is_block;
 	uint8_t		*touched;	/* one per region: something was written */
+	int		fault;		/* -errno of an entry that was not applied */
 	char		error[512];
 };
 
@@ -33,7 +34,8 @@ int state_open(struct state *s, struct lw_log *log, const char *path);
  * Apply all entries up to and including number @point, then make the target's
  * contents visible to others (fdatasync). @seen, if not NULL, is called for
  * each entry. Returns 0, or -errno with state->error set: nothing of an entry
- * that is at fault has been written then.
+ * that is at fault has been written then, and the target holds no state any
+ * more: all further calls fail the same way.
  */
 int state_advance(struct state *s, uint64_t point,
 		  void (*seen)(const struct lw_entry *e, void *arg), void *arg);
