@@ -162,8 +162,11 @@ static void check_file(struct check *c, int dirfd, uint32_t writer,
 		missing_blocks(c, writer, file, 0, min);
 		return;
 	}
-	/* Sizes are whole blocks, between the acked one and the next one */
-	if (st.st_size % DATA_BLOCK ||
+	/*
+	 * Sizes are whole blocks, between the acked one and the next one. A file
+	 * that no operation has begun to write is not there at all.
+	 */
+	if (!max || st.st_size % DATA_BLOCK ||
 	    st.st_size > (off_t)max * DATA_BLOCK)
 		report(c, LOSS_FOREIGN, writer, file,
 		       st.st_size / DATA_BLOCK, -1, -1);
@@ -183,7 +186,19 @@ static void check_file(struct check *c, int dirfd, uint32_t writer,
 		missing_blocks(c, writer, file, blocks, min);
 }
 
-/* A name that no writer made, or that none can have made yet */
+static bool is_file_name(const struct model *m, const char *name)
+{
+	char again[16];
+	uint64_t file;
+
+	if (name[0] != 'f' || parse_u64(name + 1, 0, m->p.files - 1, &file))
+		return false;
+	/* file 0 has one name: f00 is another */
+	snprintf(again, sizeof(again), "f%u", (uint32_t)file);
+	return !strcmp(name, again);
+}
+
+/* A name that no writer makes; check_file() knows those not made yet */
 static void check_names(struct check *c, int dirfd, uint32_t writer)
 {
 	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -195,12 +210,9 @@ static void check_names(struct check *c, int dirfd, uint32_t writer)
 		return;		/* its files are missing, then */
 	}
 	while ((d = readdir(dir))) {
-		uint64_t file;
-
 		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
 			continue;
-		if (d->d_name[0] != 'f' ||
-		    parse_u64(d->d_name + 1, 0, c->v->m->p.files - 1, &file))
+		if (!is_file_name(c->v->m, d->d_name))
 			report(c, LOSS_FOREIGN, writer, UINT32_MAX, 0, -1, -1);
 	}
 	closedir(dir);
