@@ -29,7 +29,7 @@ endif
 TOOLS	= lwaudit lwpoints lwreplay crashcheck fsync-writers supervise init
 BINS	= $(TOOLS:%=$(B)/bin/%)
 
-UNIT	= audit log model points state
+UNIT	= audit log model points state verify
 UNITS	= $(UNIT:%=$(B)/tests/unit/test-%)
 
 # What each tool is made of, besides its own file

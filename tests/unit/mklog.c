@@ -25,9 +25,14 @@ static int remove_one(const char *path, const struct stat *st, int type,
 	return remove(path);
 }
 
+void remove_tree(const char *path)
+{
+	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 static void remove_scratch(void)
 {
-	nftw(scratch_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(scratch_dir);
 }
 
 const char *scratch(void)

@@ -25,6 +25,9 @@ struct mklog {
 /* The test's own folder, made at the first call. Never NULL. */
 const char *scratch(void);
 
+/* A folder and all below it; one that is not there is fine. */
+void remove_tree(const char *path);
+
 void mklog_init(struct mklog *l, const struct model *m, uint32_t sectorsize);
 void mklog_free(struct mklog *l);
 
