@@ -29,7 +29,7 @@ endif
 TOOLS	= lwaudit lwpoints lwreplay crashcheck fsync-writers supervise init
 BINS	= $(TOOLS:%=$(B)/bin/%)
 
-UNIT	= audit log model points state verify
+UNIT	= audit capture log model points state verify
 UNITS	= $(UNIT:%=$(B)/tests/unit/test-%)
 
 # What each tool is made of, besides its own file
@@ -59,6 +59,9 @@ $(B)/bin/crashcheck $(B)/bin/fsync-writers: LIBS = -ljansson -ldevmapper
 $(UNITS): %: %.o $(B)/tests/unit/mklog.o $(LOG) $(AUDIT) \
 	     $(B)/replay/points.o $(B)/replay/state.o \
 	     $(B)/workloads/model.o $(B)/workloads/verify.o
+
+$(B)/tests/unit/test-capture: $(B)/replay/capture.o
+$(B)/tests/unit/test-capture: LIBS = -ljansson
 
 $(BINS) $(UNITS):
 	@mkdir -p $(@D)
