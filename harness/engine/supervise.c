@@ -159,6 +159,8 @@ int main(int argc, char **argv)
 	if (optind == argc)
 		die(EXIT_USAGE, "expected a command; see supervise --help");
 
+	/* ignoring it is inherited, and children that end would go unseen */
+	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaddset(&set, signals[i]);
