@@ -6,6 +6,7 @@
 # make check       set up and run all tests
 # make check-fast  the tests that need no kernel of our own
 # make check-unit  the unit tests
+# make check-shell the tests of the shell side
 # make bench       measure the audit and the replay, side by side
 #
 # V=1 shows the commands. SANITIZE=address,undefined builds with sanitizers,
@@ -81,6 +82,9 @@ check-fast: all
 check-unit: $(UNITS)
 	$(Q)prove --timer --exec "" $(UNITS)
 
+check-shell: all
+	$(Q)B=$(B) bats tests/shell
+
 # A leak is a failure, too
 check-valgrind: $(UNITS)
 	$(Q)prove --timer --exec "valgrind --error-exitcode=9 --leak-check=full -q" \
@@ -90,5 +94,5 @@ clean:
 	rm -rf build/bin build/replay build/workloads build/harness build/tests \
 		build/sanitize
 
-.PHONY: all check-fast check-unit check-valgrind clean
+.PHONY: all check-fast check-unit check-shell check-valgrind clean
 .DELETE_ON_ERROR:
