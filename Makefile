@@ -5,7 +5,8 @@
 # make campaign    set up, build, and run campaign 528
 # make check       set up and run all tests
 # make check-fast  the tests that need no kernel of our own
-# make check-unit  the unit tests
+# make check-unit  the unit tests; check-valgrind: the same under valgrind,
+#                  check-mutants: that they can fail
 # make check-shell the tests of the shell side
 # make bench       measure the audit and the replay, side by side
 #
@@ -90,9 +91,13 @@ check-valgrind: $(UNITS)
 	$(Q)prove --timer --exec "valgrind --error-exitcode=9 --leak-check=full -q" \
 		$(UNITS)
 
+# Each of many small bugs must make the test of its place fail
+check-mutants:
+	$(Q)tests/mutate
+
 clean:
 	rm -rf build/bin build/replay build/workloads build/harness build/tests \
 		build/sanitize
 
-.PHONY: all check-fast check-unit check-shell check-valgrind clean
+.PHONY: all check-fast check-unit check-shell check-valgrind check-mutants clean
 .DELETE_ON_ERROR:

@@ -373,6 +373,11 @@ static void append(void)
 	finish(0, "the append in flight, the size only");
 
 	start(MODE_APPEND, ACKED);
+	put_bytes(0, "f0", 6 * DATA_BLOCK, zero, 100);
+	finish(1, "the append in flight, an odd size");
+	loss(0, LOSS_FOREIGN, 0, 0, 6, -1, -1);
+
+	start(MODE_APPEND, ACKED);
 	put_op(0, ACKED + 1);
 	finish(1, "the append after it");
 	loss(0, LOSS_FOREIGN, 0, 1, 7, -1, -1);
