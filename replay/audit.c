@@ -236,6 +236,9 @@ static void audit_write(struct run *r, const struct lw_entry *e)
 			overwrite(r, o, sector, HOLDS_FOREIGN, e->nr);
 			set_owner(r, sector, slot);
 		}
+		/* an older copy, where the block lived before, is not over it */
+		if (id.op < r->slot[slot].op && r->slot[slot].at != sector)
+			continue;
 		r->slot[slot].op = id.op;
 		r->slot[slot].at = sector;
 		touch(r, slot, e->nr);

@@ -331,6 +331,17 @@ static void moved(void)
 	mklog_discard(&l, 0, HOME(0));
 	no_loss("a block's old place is used again");
 
+	/* old data at the old place does not go over the new */
+	start(3);
+	put_at(HOME(4), 0, 0);
+	ack(0);
+	put(0, 1);
+	ack(0);
+	put_at(HOME(4), 0, 0);
+	at = l.nr - 2;
+	e = mklog_discard(&l, HOME(0), DATA_BLOCK);
+	one_loss("old data at the old place", LOSS_ZERO, 1, at, e, put(0, 2));
+
 	/* and what holds there now is followed */
 	start(3);
 	put_at(HOME(4), 1, 0);
