@@ -126,7 +126,7 @@ static void count_entry(const struct lw_entry *e, void *arg)
 
 static void every_point(uint32_t sectorsize, uint32_t stride)
 {
-	enum { N = 200 };
+	enum { N = 80 };
 	static uint8_t sim[SIZE];
 	uint64_t seen = 0, bytes = 0;
 	bool same = true;
