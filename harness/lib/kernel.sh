@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Building variants. A variant is a file in kernel-patches/variants with lines
+# of a word and its value:
+#
+#	arch	um
+#	series	6.12			all patches of kernel-patches/6.12/series
+#	patch	mutants/x.patch		one more
+#	config	um.config		a fragment over allnoconfig
+#	about	what it is for
+#
+# One source tree per kernel source is kept patched and built in place, so
+# that going from one variant to the next compiles what differs. The tree is
+# not patched step by step: the wanted contents of all files that any patch
+# touches are worked out aside, and then only the files that differ are
+# replaced. So a killed build leaves nothing that the next one does not mend.
+#
+#	build/kernel/SOURCE/tree	the source
+#	build/kernel/SOURCE/orig	what the touched files were
+#	build/kernel/SOURCE/touched	their names
+#	build/kernel/SOURCE/obj-KEY	objects, per arch and config
+#	build/kernel/out/HASH		built: linux, config, patches/, variant.json
+
+KERNEL_PACKAGE=linux-source-6.12
+KERNEL_TARBALL=${ACKPROOF_TARBALL:-/usr/src/$KERNEL_PACKAGE.tar.xz}
+
+# What the user put on the command line, for all variants of this run
+kernel_source='' kernel_series=''
+kernel_patches=()
+
+# Take one of the options that every command that builds kernels has.
+# Returns 1 if $1 is none of them; they take one argument each.
+kernel_option()
+{
+	case $1 in
+	--source)
+		[ -f "$2/Makefile" ] && [ -f "$2/Kconfig" ] && [ -r "$2/Makefile" ] ||
+			die $EXIT_USAGE "--source: '$2' is not a kernel source tree that can be read"
+		kernel_source=$(cd "$2" && pwd -P)
+		;;
+	--series)
+		[ -d "$2" ] || die $EXIT_USAGE "--series: '$2' is not a folder"
+		kernel_series=$(cd "$2" && pwd -P)
+		;;
+	--patch)
+		[ -r "$2" ] && [ -f "$2" ] ||
+			die $EXIT_USAGE "--patch: '$2' is not a file that can be read"
+		kernel_patches+=("$(realpath "$2")")
+		;;
+	*)
+		return 1
+		;;
+	esac
+}
+
+KERNEL_OPTIONS_HELP='      --source DIR   build this kernel tree instead of the packaged one
+      --series DIR   patches (format-patch or quilt) in place of our series
+      --patch FILE   one more patch on top; may be given more than once'
+
+kernel_variants()
+{
+	local file
+
+	for file in "$PATCHES"/variants/*; do
+		echo "${file##*/}"
+	done
+}
+
+# Read variant $1 into arch, about, config=() and patches=()
+kernel_read_variant()
+{
+	local file=$PATCHES/variants/$1 word value line
+
+	[[ $1 =~ ^[A-Za-z0-9._-]+$ ]] && [ -f "$file" ] ||
+		die $EXIT_USAGE "unknown variant '$1'; there are: $(kernel_variants | xargs)"
+	arch='' about='' config=() patches=()
+	while read -r word value; do
+		case $word in
+		''|'#'*) ;;
+		arch) arch=$value ;;
+		about) about=$value ;;
+		config) config+=("$PATCHES/config/$value") ;;
+		patch) patches+=("$PATCHES/$value") ;;
+		series)
+			while read -r line; do
+				patches+=("$PATCHES/$value/$line")
+			done < "$PATCHES/$value/series"
+			;;
+		*) die $EXIT_USAGE "$file: unknown word '$word'" ;;
+		esac
+	done < "$file"
+	[ -n "$arch" ] && [ ${#config[@]} -gt 0 ] ||
+		die $EXIT_USAGE "$file: needs an arch and a config"
+}
+
+# The patches of folder $1, in order: as its series file says, or by name
+_series_of()
+{
+	local dir=$1 line file
+
+	if [ -f "$dir/series" ]; then
+		while read -r line _; do
+			case $line in ''|'#'*) continue ;; esac
+			[ -r "$dir/$line" ] ||
+				die $EXIT_USAGE "$dir/series: cannot read $line"
+			echo "$dir/$line"
+		done < "$dir/series"
+		return
+	fi
+	for file in "$dir"/*.patch "$dir"/*.diff; do
+		# a cover letter has no diff
+		[ -r "$file" ] && grep -q '^+++ ' "$file" || continue
+		echo "$file"
+	done
+}
+
+# Put the user's series in the place of ours, and the user's patches on top.
+# Our dm-log-writes fix stays unless theirs brings one: it is not what is under
+# test, and without it a capture shows losses that are none.
+_user_patches()
+{
+	local theirs=() all=() patch placed='' dm_log_writes=drivers/md/dm-log-writes.c
+
+	if [ -n "$kernel_series" ]; then
+		mapfile -t theirs < <(_series_of "$kernel_series")
+		[ ${#theirs[@]} -gt 0 ] ||
+			die $EXIT_USAGE "--series: no patches in $kernel_series"
+		for patch in "${patches[@]}"; do
+			case $patch in
+			"$PATCHES"/6.*)
+				if grep -q "^+++ b/$dm_log_writes" "$patch" &&
+				   ! grep -q "^+++ b/$dm_log_writes" "${theirs[@]}"; then
+					all+=("$patch")
+					continue
+				fi
+				[ -n "$placed" ] || all+=("${theirs[@]}")
+				placed=1
+				;;
+			*)
+				all+=("$patch")
+				;;
+			esac
+		done
+		patches=("${all[@]}")
+	fi
+	patches+=("${kernel_patches[@]}")
+}
+
+# Where the source comes from: sets source_dir and source_id, which changes
+# whenever the source does.
+_find_source()
+{
+	local version
+
+	if [ -n "$kernel_source" ]; then
+		source_dir=$ACKPROOF_BUILD/kernel/dir-$(printf '%s' "$kernel_source" | sha256sum | cut -c 1-12)
+		source_id=$(cd "$kernel_source" &&
+			find . -path ./.git -prune -o -type f -printf '%P %s %T@\n' |
+			LC_ALL=C sort | sha256sum | cut -c 1-32)
+		return
+	fi
+	[ -r "$KERNEL_TARBALL" ] ||
+		die $EXIT_CANNOT "$KERNEL_TARBALL is missing: run 'make setup', or apt-get install $KERNEL_PACKAGE"
+	version=$(dpkg-query -W -f '${Version}' "$KERNEL_PACKAGE" 2> /dev/null) ||
+		version=$(stat -c '%s-%Y' "$KERNEL_TARBALL")
+	source_dir=$ACKPROOF_BUILD/kernel/$KERNEL_PACKAGE-${version//[^A-Za-z0-9.+-]/_}
+	source_id=$version
+}
+
+# What the files that the source was built to do not belong to it
+_copy_tree()
+{
+	note "copying $kernel_source"
+	mkdir -p "$source_dir/tree"
+	# by contents, with new times: a file that changes must be compiled again
+	rsync -rlpc --delete --exclude=/.git --exclude='*.o' --exclude='*.a' \
+		--exclude='*.ko' --exclude='.*.cmd' --exclude='.*.d' \
+		--exclude=/.config --exclude=/include/config \
+		--exclude='/include/generated' --exclude='/arch/*/include/generated' \
+		--exclude=/vmlinux "$kernel_source/" "$source_dir/tree/" ||
+		die $EXIT_CANNOT "cannot copy $kernel_source"
+	rm -rf "$source_dir/orig" "$source_dir/touched"
+}
+
+_prepare_tree()
+{
+	mkdir -p "$source_dir"
+	if [ -n "$kernel_source" ]; then
+		_copy_tree
+	elif [ ! -d "$source_dir/tree" ]; then
+		note "unpacking $KERNEL_TARBALL"
+		rm -rf "$source_dir/tree.new"
+		mkdir "$source_dir/tree.new"
+		tar -xf "$KERNEL_TARBALL" -C "$source_dir/tree.new" --strip-components=1 ||
+			die $EXIT_CANNOT "cannot unpack $KERNEL_TARBALL"
+		mv "$source_dir/tree.new" "$source_dir/tree"
+	fi
+	touch "$source_dir/touched"
+}
+
+# The files that the patches name
+_patched_files()
+{
+	[ $# -gt 0 ] || return 0
+	sed -nE -e 's,^(---|\+\+\+) [ab]/([^[:space:]]+).*,\2,p' \
+		-e 's,^rename (from|to) ,,p' "$@" | LC_ALL=C sort -u
+}
+
+# Make the tree what the source with $@ applied is.
+_patch_tree()
+{
+	local tree=$source_dir/tree orig=$source_dir/orig want=$source_dir/want
+	local file patch out
+
+	rm -rf "$want"
+	mkdir -p "$want" "$orig"
+	while read -r file; do
+		[[ /$file/ != */../* ]] || die $EXIT_USAGE "a patch reaches outside the tree: $file"
+		if ! grep -qxF "$file" "$source_dir/touched"; then
+			if [ -e "$tree/$file" ]; then
+				install -D -p -m 644 "$tree/$file" "$orig/$file"
+			fi
+			echo "$file" >> "$source_dir/touched"
+		fi
+		[ ! -e "$orig/$file" ] || install -D -p "$orig/$file" "$want/$file"
+	done < <(_patched_files "$@")
+
+	for patch; do
+		out=$(patch -d "$want" -p1 -f --no-backup-if-mismatch -r - < "$patch") ||
+			die $EXIT_CANNOT "$patch does not apply:"$'\n'"$(grep -vE '^patching|succeeded' <<< "$out" | head -n 3)"$'\n'"  in $(grep -oE '^patching file .*' <<< "$out" | tail -n 1 | cut -d ' ' -f 3-)"
+	done
+
+	while read -r file; do
+		if [ -e "$want/$file" ]; then
+			patch=$want/$file
+		elif [ -e "$orig/$file" ] && ! _patched_files "$@" | grep -qxF "$file"; then
+			patch=$orig/$file
+		else
+			rm -f "$tree/$file"
+			continue
+		fi
+		cmp -s "$patch" "$tree/$file" ||
+			install -D -m "$(stat -c %a "$patch")" "$patch" "$tree/$file"
+	done < "$source_dir/touched"
+}
+
+_make()
+{
+	make -s -C "$source_dir/tree" O="$obj" ARCH="$arch" \
+		KBUILD_KCONFIG="$obj/Kconfig.ackproof" KBUILD_BUILD_USER=ackproof \
+		KBUILD_BUILD_HOST=ackproof KBUILD_BUILD_VERSION=1 \
+		KBUILD_BUILD_TIMESTAMP=@0 "$@"
+}
+
+# Our own symbols come behind the tree's: see kernel-patches/config/*.Kconfig
+_kconfig()
+{
+	cat "$source_dir/tree/Kconfig"
+	cat "$PATCHES/config/$arch.Kconfig" 2> /dev/null || :
+}
+
+_configure()
+{
+	local line symbol
+
+	mkdir -p "$obj"
+	replace_file "$obj/Kconfig.ackproof.want" _kconfig
+	cmp -s "$obj/Kconfig.ackproof.want" "$obj/Kconfig.ackproof" ||
+		cp "$obj/Kconfig.ackproof.want" "$obj/Kconfig.ackproof"
+	cat "${config[@]}" > "$obj/fragment"
+	if ! cmp -s "$obj/fragment" "$obj/fragment.done"; then
+		_make KCONFIG_ALLCONFIG="$obj/fragment" allnoconfig \
+			> "$obj/build.log" 2>&1 ||
+			die $EXIT_CANNOT "cannot configure the kernel: $(grep -m 1 -iE 'error|invalid|\*\*\*' "$obj/build.log"); see $obj/build.log"
+		cp "$obj/fragment" "$obj/fragment.done"
+	fi
+	while read -r line; do
+		case $line in
+		CONFIG_*=n)
+			symbol=${line%%=*}
+			! grep -q "^$symbol=" "$obj/.config" ||
+				die $EXIT_CANNOT "$symbol did not stick: wanted off, got '$(grep "^$symbol=" "$obj/.config")'"
+			;;
+		CONFIG_*)
+			symbol=${line%%=*}
+			grep -qxF "$line" "$obj/.config" ||
+				die $EXIT_CANNOT "$symbol did not stick: wanted '$line', got '$(grep -E "^(# )?${symbol}[= ]" "$obj/.config" || echo nothing)'"
+			;;
+		esac
+	done < "$obj/fragment"
+}
+
+_compile()
+{
+	local image jobs
+
+	jobs=${kernel_jobs:-$(nproc)}
+	case $arch in
+	um) image=linux ;;
+	*) die $EXIT_USAGE "arch '$arch': only um is built so far" ;;
+	esac
+	_make -j "$jobs" "$image" > "$obj/build.log" 2>&1 ||
+		die $EXIT_CANNOT "variant $variant does not build: $(grep -m 1 -E '(error|Error|undefined reference)[: ]' "$obj/build.log" || tail -n 1 "$obj/build.log"); see $obj/build.log"
+	cp "$obj/$image" "$out.new/linux"
+}
+
+_describe_patches()
+{
+	local patch
+
+	for patch in "${patches[@]}"; do
+		sha256sum < "$patch" |
+			jq -R --arg name "${patch##*/}" '{name: $name, sha256: split(" ")[0]}'
+	done | jq -s .
+}
+
+_describe()
+{
+	jq -n --arg variant "$variant" --arg hash "$hash" --arg arch "$arch" \
+		--arg version "$(_make kernelversion)" \
+		--arg source "${kernel_source:-$KERNEL_PACKAGE $source_id}" \
+		--arg config "$(sha256sum < "$obj/.config" | cut -d ' ' -f 1)" \
+		--arg compiler "$(gcc --version | head -n 1)" \
+		--argjson patches "$(_describe_patches)" \
+		'{variant: $variant, hash: $hash, version: $version, arch: $arch,
+		  source: $source, patches: $patches, config_sha256: $config,
+		  compiler: $compiler}'
+}
+
+# Build variant $1 unless that was done before. Sets kernel_dir to the folder
+# with the kernel, its config and variant.json.
+kernel_build()
+{
+	local variant=$1 arch about config patches source_dir source_id
+	local hash obj out file started=$SECONDS
+
+	kernel_read_variant "$variant"
+	_user_patches
+	for file in "${patches[@]}" "${config[@]}"; do
+		[ -r "$file" ] || die $EXIT_CANNOT "variant $variant: cannot read $file"
+	done
+	_find_source
+	hash=$({
+		echo "$source_id $arch"
+		gcc --version | head -n 1
+		_sum_files "${patches[@]}" -- "${config[@]}" "$PATCHES/config/$arch.Kconfig"
+	} | sha256sum | cut -c 1-16)
+	out=$ACKPROOF_BUILD/kernel/out/$hash
+	kernel_dir=$out
+	[ ! -f "$out/variant.json" ] || return 0
+
+	need patch patch; need flex flex; need bison bison; need bc bc
+	need rsync rsync
+	plain_path "$ACKPROOF_BUILD"
+	note "building kernel $variant"
+	mkdir -p "$source_dir"
+	exec {kernel_lock}> "$source_dir/lock"
+	flock "$kernel_lock"		# wait: two builds share the tree
+	_prepare_tree
+	_patch_tree "${patches[@]}"
+	obj=$source_dir/obj-$arch-$(cat "${config[@]}" | sha256sum | cut -c 1-8)
+	rm -rf "$out.new"
+	mkdir -p "$out.new/patches"
+	_configure
+	_compile
+	cp "$obj/.config" "$out.new/config"
+	for file in "${patches[@]}"; do
+		cp "$file" "$out.new/patches/"
+	done
+	_describe > "$out.new/variant.json"
+	rm -rf "$out"
+	mv "$out.new" "$out"
+	exec {kernel_lock}>&-
+	note "built kernel $variant in $((SECONDS - started)) s"
+}
+
+# Contents of files, with "--" between groups kept as it is
+_sum_files()
+{
+	local file
+
+	for file; do
+		if [ "$file" = -- ]; then
+			echo --
+		elif [ -e "$file" ]; then
+			sha256sum < "$file"
+		fi
+	done
+}
