@@ -6,8 +6,7 @@
  *
  * The kernel hands its unknown command line options on as environment:
  *   ACKPROOF_JOB    the job's folder, a path on the host
- *   ACKPROOF_DISKS  names of the disks, comma-separated, in the engine's order
- *   ACKPROOF_DISK   device of the first one, its last letter counts up
+ *   ACKPROOF_DISKS  the disks: name=device, comma-separated
  *   ACKPROOF_JOBFS  file system type that shares the job's folder
  *
  * The root file system is the host's, read-only. Written are tmpfs mounts and
@@ -65,15 +64,20 @@ static const char *need(const char *name)
 
 static void name_disks(void)
 {
-	char *names = strdup(need("ACKPROOF_DISKS"));
-	char *dev = strdup(need("ACKPROOF_DISK"));
-	char path[256], *name;
+	char *disks = strdup(need("ACKPROOF_DISKS")), *name;
+	char path[256];
 
-	while ((name = strsep(&names, ","))) {
+	while ((name = strsep(&disks, ","))) {
+		char *dev = strchr(name, '=');
+
+		if (!dev) {
+			errno = EINVAL;
+			fail("ACKPROOF_DISKS");
+		}
+		*dev++ = '\0';
 		snprintf(path, sizeof(path), GUEST_DISKS "/%s", name);
 		if (symlink(dev, path))
 			fail(path);
-		dev[strlen(dev) - 1]++;
 	}
 }
 
