@@ -24,6 +24,7 @@ CFLAGS	= -O1 -g -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
 endif
 
 Q	= @
+PROVE	= prove --timer
 ifeq ($(V),1)
 Q	=
 endif
@@ -87,21 +88,33 @@ campaign: setup
 # Bash is what says so in its first lines
 BASH = $$(git grep -lE "^(\#!/bin/bash|\#!.*env bats|\# shellcheck shell=bash)")
 
+check:
+	$(Q)harness/setup --tests
+	$(Q)tests/run
+
 check-fast: check-lint check-unit check-shell
 
 check-lint:
 	$(Q)shellcheck -S warning -x $(BASH)
 
 check-unit: $(UNITS)
-	$(Q)prove --timer --exec "" $(UNITS)
+	$(Q)$(PROVE) --exec "" $(UNITS)
 
 check-shell: all
 	$(Q)B=$(B) bats tests/shell
 
+# Real kernels: builds the variants that they need first
+check-e2e: all
+	$(Q)harness/ackproof kernel build $$(ls kernel-patches/variants)
+	$(Q)bats tests/e2e
+
 # A leak is a failure, too
 check-valgrind: $(UNITS)
-	$(Q)prove --timer --exec "valgrind --error-exitcode=9 --leak-check=full -q" \
+	$(Q)$(PROVE) --exec "valgrind --error-exitcode=9 --leak-check=full -q" \
 		$(UNITS)
+
+bench: all
+	$(Q)tests/bench
 
 # Each of many small bugs must make the test of its place fail
 check-mutants:
@@ -111,5 +124,5 @@ clean:
 	rm -rf build/bin build/replay build/workloads build/harness build/tests \
 		build/sanitize
 
-.PHONY: all setup campaign check-fast check-lint check-unit check-shell check-valgrind check-mutants clean
+.PHONY: all setup campaign check check-e2e check-fast check-lint check-unit check-shell check-valgrind check-mutants bench clean
 .DELETE_ON_ERROR:

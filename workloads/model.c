@@ -148,16 +148,9 @@ void model_free(struct model *m)
 
 static uint64_t tag_checksum(const struct tag *t)
 {
-	XXH3_state_t state;
-	const uint64_t zero = 0;
-	const uint8_t *p = (const uint8_t *)t;
+	uint64_t seed = XXH3_64bits(t, offsetof(struct tag, checksum));
 
-	XXH3_INITSTATE(&state);
-	XXH3_64bits_reset(&state);
-	XXH3_64bits_update(&state, p, offsetof(struct tag, checksum));
-	XXH3_64bits_update(&state, &zero, sizeof(zero));
-	XXH3_64bits_update(&state, t->fill, sizeof(t->fill));
-	return XXH3_64bits_digest(&state);
+	return XXH3_64bits_withSeed(t->fill, sizeof(t->fill), seed);
 }
 
 void tag_block(const struct model *m, uint32_t writer, uint32_t op,

@@ -101,7 +101,7 @@ struct tag {
 	__le32	file;
 	__le32	block;
 	__le32	sector;		/* within the block */
-	__le64	checksum;	/* XXH3 of the sector with this field zero */
+	__le64	checksum;	/* XXH3 of fill, seeded with that of the above */
 	__le64	fill[58];	/* differs from operation to operation */
 };
 
