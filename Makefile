@@ -7,6 +7,7 @@
 # make check-fast  the tests that need no kernel of our own, on an unchanged tree
 # make check-unit  the unit tests; check-valgrind: the same under valgrind,
 #                  check-mutants: that they can fail
+# make check-man   the man pages against mandoc and against --help
 # make check-shell the tests of the shell side
 # make bench       measure the audit and the replay, side by side
 #
@@ -92,10 +93,14 @@ check:
 	$(Q)harness/setup --tests
 	$(Q)tests/run
 
-check-fast: check-lint check-unit check-shell
+check-fast: check-lint check-man check-unit check-shell
 
 check-lint:
 	$(Q)shellcheck -S warning -x $(BASH)
+
+# The pages and what --help says go together; init is of the guests only
+check-man: all
+	$(Q)B=$(B) tests/check-man $(filter-out init,$(TOOLS))
 
 check-unit: $(UNITS)
 	$(Q)$(PROVE) --exec "" $(UNITS)
@@ -124,5 +129,6 @@ clean:
 	rm -rf build/bin build/replay build/workloads build/harness build/tests \
 		build/sanitize
 
-.PHONY: all setup campaign check check-e2e check-fast check-lint check-unit check-shell check-valgrind check-mutants bench clean
+.PHONY: all setup campaign check check-fast check-lint check-man check-unit
+.PHONY: check-shell check-e2e check-valgrind check-mutants bench clean
 .DELETE_ON_ERROR:
