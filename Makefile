@@ -49,7 +49,7 @@ $(B)/bin/lwpoints: $(B)/replay/lwpoints.o $(LOG) $(CAPTURE) $(AUDIT) \
 $(B)/bin/lwreplay: $(B)/replay/lwreplay.o $(LOG) $(B)/replay/state.o
 $(B)/bin/crashcheck: $(B)/replay/crashcheck.o $(LOG) $(CAPTURE) $(AUDIT) \
 		     $(B)/replay/state.o $(B)/replay/dm.o \
-		     $(B)/workloads/verify.o
+		     $(B)/replay/blockdev.o $(B)/workloads/verify.o
 $(B)/bin/fsync-writers: $(B)/workloads/fsync-writers.o $(CAPTURE) \
 			$(B)/replay/util.o $(B)/replay/dm.o
 $(B)/bin/supervise: $(B)/harness/engine/supervise.o $(B)/replay/util.o
@@ -57,7 +57,8 @@ $(B)/bin/init: $(B)/harness/guest/init.o
 
 $(B)/bin/lwaudit: LIBS = -ljansson -lsmartcols
 $(B)/bin/lwpoints: LIBS = -ljansson
-$(B)/bin/crashcheck $(B)/bin/fsync-writers: LIBS = -ljansson -ldevmapper
+$(B)/bin/fsync-writers: LIBS = -ljansson -ldevmapper
+$(B)/bin/crashcheck: LIBS = -ljansson -ldevmapper -lmount -lblkid
 
 # Each unit test is linked with all that needs no device
 $(UNITS): %: %.o $(B)/tests/unit/mklog.o $(LOG) $(AUDIT) \

@@ -20,8 +20,10 @@
 #include <unistd.h>
 
 #include <jansson.h>
+#include <libmount/libmount.h>
 
 #include "../workloads/verify.h"
+#include "blockdev.h"
 #include "capture.h"
 #include "dm.h"
 #include "log.h"
@@ -30,17 +32,18 @@
 
 #define SNAPSHOT	"ackproof-snap"
 
-enum { OPT_REPAIR = OPT_BASE };
+enum { OPT_REPAIR = OPT_BASE, OPT_FORCE };
 
 static void __attribute__((noreturn)) usage(void)
 {
-	puts("Usage: crashcheck [--repair] CAPTURE BASE COW MOUNTPOINT < POINTS > RESULTS\n"
+	puts("Usage: crashcheck [OPTION]... CAPTURE BASE COW MOUNTPOINT < POINTS > RESULTS\n"
 	     "\n"
 	     "Check the states of CAPTURE at the entries that POINTS lists, ascending, one\n"
 	     "a line. BASE is a device at least as large as the recorded one that reads as\n"
 	     "zeros, COW a device for the snapshots' exceptions. RESULTS gets one JSON\n"
 	     "object a point, as they come.\n"
 	     "\n"
+	     "      --force   also where BASE or COW holds a file system or the like\n"
 	     "      --repair  also run xfs_repair -n on each state after its mount\n"
 	     "  -h, --help    show this help\n"
 	     "\n"
@@ -63,6 +66,8 @@ struct checker {
 	struct verify	verify;
 	const char	*base, *cow, *dir;
 	bool		repair;
+	unsigned long	mount_flags;
+	char		*fs_options;
 	double		step[NR_STEPS];
 	double		last;		/* when the last step ended */
 	json_t		*losses;
@@ -143,6 +148,32 @@ static void check_snapshot(uint64_t point)
 		    (unsigned long long)point, status);
 }
 
+static void refuse_signature(const char *path)
+{
+	char what[64];
+	int ret = blockdev_signature(path, what, sizeof(what));
+
+	if (ret < 0) {
+		errno = -ret;
+		die(EXIT_USAGE, "%s: cannot look for signatures: %m", path);
+	}
+	if (ret)
+		die(EXIT_USAGE, "%s: holds %s: use --force to overwrite it",
+		    path, what);
+}
+
+/* mount(8) takes all options in one string, mount(2) wants two kinds apart */
+static void read_mount_options(struct checker *c)
+{
+	const char *options = c->cap.mount_options;
+
+	if (mnt_optstr_get_flags(options, &c->mount_flags,
+				 mnt_get_builtin_optmap(MNT_LINUX_MAP)) ||
+	    mnt_split_optstr(options, NULL, NULL, &c->fs_options, 0, 0))
+		die(EXIT_USAGE, "cannot understand the mount options '%s'",
+		    options);
+}
+
 static void check_point(struct checker *c, uint64_t point)
 {
 	int mounted, mount_errno = 0, repair = -1;
@@ -162,7 +193,8 @@ static void check_point(struct checker *c, uint64_t point)
 		    (unsigned long long)point, dm_error());
 	step_done(c, SNAP);
 
-	mounted = !mount(node, c->dir, "xfs", 0, c->cap.mount_options);
+	mounted = !mount(node, c->dir, "xfs", c->mount_flags,
+			 c->fs_options);
 	if (!mounted)
 		mount_errno = errno;
 	step_done(c, MOUNT);
@@ -210,16 +242,21 @@ static void check_point(struct checker *c, uint64_t point)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
+		{ "force", no_argument, NULL, OPT_FORCE },
 		{ "repair", no_argument, NULL, OPT_REPAIR },
 		{ "help", no_argument, NULL, 'h' },
 		{}
 	};
 	struct checker c = {};
 	char error[600], line[64];
+	bool force = false;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		switch (opt) {
+		case OPT_FORCE:
+			force = true;
+			break;
 		case OPT_REPAIR:
 			c.repair = true;
 			break;
@@ -239,6 +276,11 @@ int main(int argc, char **argv)
 		die(EXIT_USAGE, "%s", error);
 	if (lw_open(&c.log, c.cap.log))
 		die(EXIT_USAGE, "%s", c.log.error);
+	if (!force) {
+		refuse_signature(c.base);
+		refuse_signature(c.cow);
+	}
+	read_mount_options(&c);
 	if (state_open(&c.state, &c.log, c.base))
 		die(EXIT_USAGE, "%s", c.state.error);
 	if (c.state.size < c.cap.data_size)
@@ -256,6 +298,7 @@ int main(int argc, char **argv)
 			die(EXIT_USAGE, "'%s' is not an entry's number", line);
 		check_point(&c, point);
 	}
+	free(c.fs_options);
 	verify_free(&c.verify);
 	state_close(&c.state);
 	lw_close(&c.log);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Signatures on devices, as libblkid knows them; see blockdev.h. */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+
+#include <blkid/blkid.h>
+
+#include "blockdev.h"
+
+static void free_probe(blkid_probe *pr)
+{
+	blkid_free_probe(*pr);
+}
+
+int blockdev_signature(const char *path, char *what, size_t size)
+{
+	__attribute__((cleanup(free_probe)))
+	blkid_probe pr = blkid_new_probe_from_filename(path);
+	const char *type;
+	int ret;
+
+	if (!pr)
+		return errno ? -errno : -EIO;
+	blkid_probe_enable_superblocks(pr, 1);
+	blkid_probe_set_superblocks_flags(pr, BLKID_SUBLKS_TYPE);
+	blkid_probe_enable_partitions(pr, 1);
+	ret = blkid_do_safeprobe(pr);
+	if (ret == 1)
+		return 0;	/* nothing found */
+	if (ret == -1)
+		return -EIO;
+	/* found one, or -2: several that contradict each other */
+	if (blkid_probe_lookup_value(pr, "TYPE", &type, NULL) &&
+	    blkid_probe_lookup_value(pr, "PTTYPE", &type, NULL))
+		type = "several";
+	snprintf(what, size, "%s", type);
+	return 1;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Guarding devices that hold somebody's data. */
+#ifndef ACKPROOF_BLOCKDEV_H
+#define ACKPROOF_BLOCKDEV_H
+
+#include <stddef.h>
+
+/*
+ * Look for a file system, a RAID member, a partition table or the like on
+ * @path. Returns 0 if there is none, 1 with the kind of it in @what, or -errno
+ * if the device cannot be read.
+ */
+int blockdev_signature(const char *path, char *what, size_t size);
+
+#endif
