@@ -97,12 +97,15 @@ kernel_read_variant()
 # The patches of folder $1, in order: as its series file says, or by name
 _series_of()
 {
-	local dir=$1 line file
+	local dir=$1 line strip file
 
 	if [ -f "$dir/series" ]; then
-		while read -r line _; do
+		while read -r line strip _ || [ -n "$line" ]; do
 			case $line in ''|'#'*) continue ;; esac
-			[ -r "$dir/$line" ] ||
+			case $strip in ''|'#'*|-p1) ;;
+			*) die $EXIT_USAGE "$dir/series: '$line $strip', expected patches for -p1" ;;
+			esac
+			[ -f "$dir/$line" ] && [ -r "$dir/$line" ] ||
 				die $EXIT_USAGE "$dir/series: cannot read $line"
 			echo "$dir/$line"
 		done < "$dir/series"
@@ -120,12 +123,14 @@ _series_of()
 # test, and without it a capture shows losses that are none.
 _user_patches()
 {
-	local theirs=() all=() patch placed='' dm_log_writes=drivers/md/dm-log-writes.c
+	local names theirs=() all=() patch placed='' dm_log_writes=drivers/md/dm-log-writes.c
 
 	if [ -n "$kernel_series" ]; then
-		mapfile -t theirs < <(_series_of "$kernel_series")
-		[ ${#theirs[@]} -gt 0 ] ||
+		# by way of a variable: what fails in <(...) is not seen
+		names=$(_series_of "$kernel_series")
+		[ -n "$names" ] ||
 			die $EXIT_USAGE "--series: no patches in $kernel_series"
+		mapfile -t theirs <<< "$names"
 		for patch in "${patches[@]}"; do
 			case $patch in
 			"$PATCHES"/6.*)
