@@ -19,6 +19,7 @@
 #	build/kernel/SOURCE/tree	the source
 #	build/kernel/SOURCE/orig	what the touched files were
 #	build/kernel/SOURCE/touched	their names
+#	build/kernel/SOURCE/named	those that the patches in place name
 #	build/kernel/SOURCE/obj-KEY	objects, per arch and config
 #	build/kernel/out/HASH		built: linux, config, patches/, variant.json
 
@@ -216,30 +217,31 @@ _patched_files()
 _patch_tree()
 {
 	local tree=$source_dir/tree orig=$source_dir/orig want=$source_dir/want
-	local file patch out
+	local named=$source_dir/named file patch out
 
 	rm -rf "$want"
 	mkdir -p "$want" "$orig"
+	_patched_files "$@" > "$named"
 	while read -r file; do
 		[[ /$file/ != */../* ]] || die $EXIT_USAGE "a patch reaches outside the tree: $file"
-		if ! grep -qxF "$file" "$source_dir/touched"; then
+		if ! grep -qxF -e "$file" "$source_dir/touched"; then
 			if [ -e "$tree/$file" ]; then
 				install -D -p -m 644 "$tree/$file" "$orig/$file"
 			fi
 			echo "$file" >> "$source_dir/touched"
 		fi
 		[ ! -e "$orig/$file" ] || install -D -p "$orig/$file" "$want/$file"
-	done < <(_patched_files "$@")
+	done < "$named"
 
 	for patch; do
-		out=$(patch -d "$want" -p1 -f --no-backup-if-mismatch -r - < "$patch") ||
+		out=$(patch -d "$want" -p1 -f --no-backup-if-mismatch -r - < "$patch" 2>&1) ||
 			die $EXIT_CANNOT "$patch does not apply:"$'\n'"$(grep -vE '^patching|succeeded' <<< "$out" | head -n 3)"$'\n'"  in $(grep -oE '^patching file .*' <<< "$out" | tail -n 1 | cut -d ' ' -f 3-)"
 	done
 
 	while read -r file; do
 		if [ -e "$want/$file" ]; then
 			patch=$want/$file
-		elif [ -e "$orig/$file" ] && ! _patched_files "$@" | grep -qxF "$file"; then
+		elif [ -e "$orig/$file" ] && ! grep -qxF -e "$file" "$named"; then
 			patch=$orig/$file
 		else
 			rm -f "$tree/$file"
