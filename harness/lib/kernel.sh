@@ -124,7 +124,8 @@ _series_of()
 # test, and without it a capture shows losses that are none.
 _user_patches()
 {
-	local names theirs=() all=() patch placed='' dm_log_writes=drivers/md/dm-log-writes.c
+	local names theirs=() all=() patch placed=''
+	local fix='^\+\+\+ [^/]+/drivers/md/dm-log-writes\.c'
 
 	if [ -n "$kernel_series" ]; then
 		# by way of a variable: what fails in <(...) is not seen
@@ -135,8 +136,8 @@ _user_patches()
 		for patch in "${patches[@]}"; do
 			case $patch in
 			"$PATCHES"/6.*)
-				if grep -q "^+++ b/$dm_log_writes" "$patch" &&
-				   ! grep -q "^+++ b/$dm_log_writes" "${theirs[@]}"; then
+				if grep -qE "$fix" "$patch" &&
+				   ! grep -qE "$fix" "${theirs[@]}"; then
 					all+=("$patch")
 					continue
 				fi
@@ -205,11 +206,12 @@ _prepare_tree()
 	touch "$source_dir/touched"
 }
 
-# The files that the patches name
+# The files that the patches name, below a folder of any name: quilt's are not
+# called a and b
 _patched_files()
 {
 	[ $# -gt 0 ] || return 0
-	sed -nE -e 's,^(---|\+\+\+) [ab]/([^[:space:]]+).*,\2,p' \
+	sed -nE -e 's,^(---|\+\+\+) [^/[:space:]]+/([^[:space:]]+).*,\2,p' \
 		-e 's,^rename (from|to) ,,p' "$@" | LC_ALL=C sort -u
 }
 
