@@ -215,6 +215,13 @@ _patched_files()
 		-e 's,^rename (from|to) ,,p' "$@" | LC_ALL=C sort -u
 }
 
+# Copy file $1 with its mode, but with the time of now
+_put()
+{
+	mkdir -p "${2%/*}"
+	cp --preserve=mode "$1" "$2"
+}
+
 # Make the tree what the source with $@ applied is.
 _patch_tree()
 {
@@ -228,11 +235,11 @@ _patch_tree()
 		[[ /$file/ != */../* ]] || die $EXIT_USAGE "a patch reaches outside the tree: $file"
 		if ! grep -qxF -e "$file" "$source_dir/touched"; then
 			if [ -e "$tree/$file" ]; then
-				install -D -p -m 644 "$tree/$file" "$orig/$file"
+				_put "$tree/$file" "$orig/$file"
 			fi
 			echo "$file" >> "$source_dir/touched"
 		fi
-		[ ! -e "$orig/$file" ] || install -D -p "$orig/$file" "$want/$file"
+		[ ! -e "$orig/$file" ] || _put "$orig/$file" "$want/$file"
 	done < "$named"
 
 	for patch; do
@@ -250,7 +257,7 @@ _patch_tree()
 			continue
 		fi
 		cmp -s "$patch" "$tree/$file" ||
-			install -D -m "$(stat -c %a "$patch")" "$patch" "$tree/$file"
+			_put "$patch" "$tree/$file"
 	done < "$source_dir/touched"
 }
 
