@@ -222,6 +222,14 @@ _put()
 	cp --preserve=mode "$1" "$2"
 }
 
+# What did not apply, and in which file, from patch(1)'s output
+_rejects()
+{
+	awk '/^patching file / { file = $3 ": "; next }
+		/succeeded|^Perhaps you|^The text leading|^---|^[0-9]+ out of/ { next }
+		n++ < 4 { print "  " file $0 }'
+}
+
 # Make the tree what the source with $@ applied is.
 _patch_tree()
 {
@@ -244,7 +252,7 @@ _patch_tree()
 
 	for patch; do
 		out=$(patch -d "$want" -p1 -f --no-backup-if-mismatch -r - < "$patch" 2>&1) ||
-			die $EXIT_CANNOT "$patch does not apply:"$'\n'"$(grep -vE '^patching|succeeded' <<< "$out" | head -n 3)"$'\n'"  in $(grep -oE '^patching file .*' <<< "$out" | tail -n 1 | cut -d ' ' -f 3-)"
+			die $EXIT_CANNOT "$patch does not apply:"$'\n'"$(_rejects <<< "$out")"
 	done
 
 	while read -r file; do
