@@ -381,6 +381,10 @@ kernel_build()
 	mkdir -p "$source_dir"
 	exec {kernel_lock}> "$source_dir/lock"
 	flock "$kernel_lock"		# wait: two builds share the tree
+	if [ -f "$out/variant.json" ]; then	# that other one has built it
+		exec {kernel_lock}>&-
+		return
+	fi
 	_prepare_tree
 	_patch_tree "${patches[@]}"
 	obj=$source_dir/obj-$arch-$(cat "${config[@]}" | sha256sum | cut -c 1-8)
