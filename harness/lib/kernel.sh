@@ -284,6 +284,23 @@ _kconfig()
 	cat "$PATCHES/config/$arch.Kconfig" 2> /dev/null || :
 }
 
+# All that a config follows from
+_config_inputs()
+{
+	local file
+
+	cat "$obj/fragment" "$obj/Kconfig.ackproof"
+	echo "# $source_id"
+	while read -r file; do
+		case ${file##*/} in
+		Kconfig*)
+			[ ! -f "$source_dir/tree/$file" ] ||
+				cat "$source_dir/tree/$file"
+			;;
+		esac
+	done < "$source_dir/touched"
+}
+
 _configure()
 {
 	local line symbol
@@ -293,11 +310,12 @@ _configure()
 	cmp -s "$obj/Kconfig.ackproof.want" "$obj/Kconfig.ackproof" ||
 		cp "$obj/Kconfig.ackproof.want" "$obj/Kconfig.ackproof"
 	cat "${config[@]}" > "$obj/fragment"
-	if ! cmp -s "$obj/fragment" "$obj/fragment.done"; then
+	_config_inputs > "$obj/inputs"
+	if ! cmp -s "$obj/inputs" "$obj/inputs.done"; then
 		_make KCONFIG_ALLCONFIG="$obj/fragment" allnoconfig \
 			> "$obj/build.log" 2>&1 ||
 			die $EXIT_CANNOT "cannot configure the kernel: $(grep -m 1 -iE 'error|invalid|\*\*\*' "$obj/build.log"); see $obj/build.log"
-		cp "$obj/fragment" "$obj/fragment.done"
+		mv "$obj/inputs" "$obj/inputs.done"
 	fi
 	while read -r line; do
 		case $line in
