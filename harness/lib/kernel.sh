@@ -269,12 +269,17 @@ _patch_tree()
 	done < "$source_dir/touched"
 }
 
+# What a make around this one was told is not for the kernel's, and neither are
+# flags that nothing would record. It may not ask, either.
 _make()
 {
-	make -s -C "$source_dir/tree" O="$obj" ARCH="$arch" \
+	env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u MAKELEVEL -u KCFLAGS \
+		-u KCPPFLAGS -u KAFLAGS -u LOCALVERSION -u KBUILD_OUTPUT \
+		-u KBUILD_EXTMOD -u KCONFIG_CONFIG \
+		make -s -C "$source_dir/tree" O="$obj" ARCH="$arch" \
 		KBUILD_KCONFIG="$obj/Kconfig.ackproof" KBUILD_BUILD_USER=ackproof \
 		KBUILD_BUILD_HOST=ackproof KBUILD_BUILD_VERSION=1 \
-		KBUILD_BUILD_TIMESTAMP=@0 "$@"
+		KBUILD_BUILD_TIMESTAMP=@0 "$@" < /dev/null
 }
 
 # Our own symbols come behind the tree's: see kernel-patches/config/*.Kconfig
