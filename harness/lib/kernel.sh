@@ -289,6 +289,18 @@ _kconfig()
 	cat "$PATCHES/config/$arch.Kconfig" 2> /dev/null || :
 }
 
+# Files that a killed build was writing may be cut, and yet look up to date: all
+# that is newer than the mark of a build that did not end must go.
+_begin_objects()
+{
+	mkdir -p "$obj"
+	if [ -e "$obj/building" ]; then
+		find "$obj" -type f -newer "$obj/building" -delete
+		rm -f "$obj/inputs.done"
+	fi
+	touch "$obj/building"
+}
+
 # All that a config follows from
 _config_inputs()
 {
@@ -310,7 +322,6 @@ _configure()
 {
 	local line symbol
 
-	mkdir -p "$obj"
 	replace_file "$obj/Kconfig.ackproof.want" _kconfig
 	cmp -s "$obj/Kconfig.ackproof.want" "$obj/Kconfig.ackproof" ||
 		cp "$obj/Kconfig.ackproof.want" "$obj/Kconfig.ackproof"
@@ -340,14 +351,16 @@ _configure()
 
 _compile()
 {
-	local image jobs
+	local image jobs failed=''
 
 	jobs=${kernel_jobs:-$(nproc)}
 	case $arch in
 	um) image=linux ;;
 	*) die $EXIT_USAGE "arch '$arch': only um is built so far" ;;
 	esac
-	_make -j "$jobs" "$image" > "$obj/build.log" 2>&1 ||
+	_make -j "$jobs" "$image" > "$obj/build.log" 2>&1 || failed=1
+	rm "$obj/building"	# a make that has failed leaves nothing cut
+	[ -z "$failed" ] ||
 		die $EXIT_CANNOT "variant $variant does not build: $(grep -m 1 -E '(error|Error|undefined reference)[: ]' "$obj/build.log" || tail -n 1 "$obj/build.log"); see $obj/build.log"
 	cp "$obj/$image" "$out.new/linux"
 }
@@ -413,6 +426,7 @@ kernel_build()
 	obj=$source_dir/obj-$arch-$(cat "${config[@]}" | sha256sum | cut -c 1-8)
 	rm -rf "$out.new"
 	mkdir -p "$out.new/patches"
+	_begin_objects
 	_configure
 	_compile
 	cp "$obj/.config" "$out.new/config"
