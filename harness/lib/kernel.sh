@@ -393,7 +393,7 @@ _describe()
 kernel_build()
 {
 	local variant=$1 arch about config patches source_dir source_id
-	local hash obj out file started=$SECONDS
+	local hash obj out file name n=0 started=$SECONDS
 
 	kernel_read_variant "$variant"
 	_user_patches
@@ -431,7 +431,10 @@ kernel_build()
 	_compile
 	cp "$obj/.config" "$out.new/config"
 	for file in "${patches[@]}"; do
-		cp "$file" "$out.new/patches/"
+		name=${file##*/}
+		n=$((n + 1))
+		[ ! -e "$out.new/patches/$name" ] || name=$n-$name
+		cp "$file" "$out.new/patches/$name"
 	done
 	_describe > "$out.new/variant.json"
 	rm -rf "$out"
