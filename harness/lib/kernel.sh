@@ -121,7 +121,8 @@ _series_of()
 
 # Put the user's series in the place of ours, and the user's patches on top.
 # Our dm-log-writes fix stays unless theirs brings one: it is not what is under
-# test, and without it a capture shows losses that are none.
+# test, and without it a capture shows losses that are none. A variant that has
+# nothing else of our series is a control: it stays as it is.
 _user_patches()
 {
 	local names theirs=() all=() patch placed=''
@@ -136,9 +137,9 @@ _user_patches()
 		for patch in "${patches[@]}"; do
 			case $patch in
 			"$PATCHES"/6.*)
-				if grep -qE "$fix" "$patch" &&
-				   ! grep -qE "$fix" "${theirs[@]}"; then
-					all+=("$patch")
+				if grep -qE "$fix" "$patch"; then
+					grep -qE "$fix" "${theirs[@]}" ||
+						all+=("$patch")
 					continue
 				fi
 				[ -n "$placed" ] || all+=("${theirs[@]}")
@@ -149,7 +150,7 @@ _user_patches()
 				;;
 			esac
 		done
-		patches=("${all[@]}")
+		[ -z "$placed" ] || patches=("${all[@]}")
 	fi
 	patches+=("${kernel_patches[@]}")
 }
