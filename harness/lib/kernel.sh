@@ -155,25 +155,38 @@ _user_patches()
 	patches+=("${kernel_patches[@]}")
 }
 
-# Where the source comes from: sets source_dir and source_id, which changes
-# whenever the source does.
+# Changes whenever the user's source does
+_source_state()
+{
+	(cd "$kernel_source" &&
+		find . -path ./.git -prune -o \( -type f -o -type l \) \
+			-printf '%P %m %s %T@ %l\n') |
+		LC_ALL=C sort | sha256sum | cut -c 1-32
+}
+
+# Where the source comes from: sets source_dir; source_id, which changes
+# whenever the source does; and source_name.
 _find_source()
 {
-	local version
-
 	if [ -n "$kernel_source" ]; then
 		source_dir=$ACKPROOF_BUILD/kernel/dir-$(printf '%s' "$kernel_source" | sha256sum | cut -c 1-12)
-		source_id=$(cd "$kernel_source" &&
-			find . -path ./.git -prune -o -type f -printf '%P %s %T@\n' |
-			LC_ALL=C sort | sha256sum | cut -c 1-32)
+		source_name=$kernel_source
+		source_id=$(_source_state) ||
+			die $EXIT_CANNOT "cannot read all of $kernel_source"
 		return
 	fi
 	[ -r "$KERNEL_TARBALL" ] ||
 		die $EXIT_CANNOT "$KERNEL_TARBALL is missing: run 'make setup', or apt-get install $KERNEL_PACKAGE"
-	version=$(dpkg-query -W -f '${Version}' "$KERNEL_PACKAGE" 2> /dev/null) ||
-		version=$(stat -c '%s-%Y' "$KERNEL_TARBALL")
-	source_dir=$ACKPROOF_BUILD/kernel/$KERNEL_PACKAGE-${version//[^A-Za-z0-9.+-]/_}
-	source_id=$version
+	source_id=''
+	[ "$KERNEL_TARBALL" != "/usr/src/$KERNEL_PACKAGE.tar.xz" ] ||
+		source_id=$(dpkg-query -W -f '${Version}' "$KERNEL_PACKAGE" 2> /dev/null) || :
+	source_name="$KERNEL_PACKAGE $source_id"
+	if [ -z "$source_id" ]; then
+		# another one, or not from the package
+		source_id=$(stat -c '%s-%.Y' "$KERNEL_TARBALL")-$(realpath "$KERNEL_TARBALL" | sha256sum | cut -c 1-12)
+		source_name=$KERNEL_TARBALL
+	fi
+	source_dir=$ACKPROOF_BUILD/kernel/$KERNEL_PACKAGE-${source_id//[^A-Za-z0-9.+-]/_}
 }
 
 # What the files that the source was built to do not belong to it
@@ -188,6 +201,8 @@ _copy_tree()
 		--exclude='/include/generated' --exclude='/arch/*/include/generated' \
 		--exclude=/vmlinux "$kernel_source/" "$source_dir/tree/" ||
 		die $EXIT_CANNOT "cannot copy $kernel_source"
+	[ "$(_source_state)" = "$source_id" ] ||
+		die $EXIT_CANNOT "$kernel_source changed while it was copied: build again"
 	rm -rf "$source_dir/orig" "$source_dir/touched"
 }
 
@@ -380,7 +395,7 @@ _describe()
 {
 	jq -n --arg variant "$variant" --arg hash "$hash" --arg arch "$arch" \
 		--arg version "$(_make kernelversion)" \
-		--arg source "${kernel_source:-$KERNEL_PACKAGE $source_id}" \
+		--arg source "$source_name" \
 		--arg config "$(sha256sum < "$obj/.config" | cut -d ' ' -f 1)" \
 		--arg compiler "$(gcc --version | head -n 1)" \
 		--argjson patches "$(_describe_patches)" \
@@ -393,7 +408,7 @@ _describe()
 # with the kernel, its config and variant.json.
 kernel_build()
 {
-	local variant=$1 arch about config patches source_dir source_id
+	local variant=$1 arch about config patches source_dir source_id source_name
 	local hash obj out file name n=0 started=$SECONDS
 
 	kernel_read_variant "$variant"
