@@ -16,7 +16,8 @@ job_new()
 	plain_path "$job"
 	mkdir -p "$job"
 	lock "$job/lock" "$job"
-	find "$job" -mindepth 1 ! -path "$job/lock" -delete
+	# from inside: -path takes a pattern
+	(cd "$job" && find . -mindepth 1 ! -path ./lock -delete)
 }
 
 job_drop()
