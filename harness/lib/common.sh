@@ -96,13 +96,15 @@ replace_file()
 	mv "$file.new" "$file"
 }
 
-# lock FILE WHAT: hold it until this process ends; fails if another one does
+# lock FILE WHAT: hold it until this process ends; fails if another one does, or
+# has just removed it
 lock()
 {
 	local fd
 
 	exec {fd}> "$1"
-	flock -n "$fd" || die $EXIT_CANNOT "$2 is in use by another ackproof"
+	flock -n "$fd" && [ "/proc/$BASHPID/fd/$fd" -ef "$1" ] ||
+		die $EXIT_CANNOT "$2 is in use by another ackproof"
 }
 
 usage_error()
