@@ -12,6 +12,9 @@ ACKPROOF_BIN=$ACKPROOF_BUILD/bin
 ACKPROOF_RESULTS=${ACKPROOF_RESULTS:-$ACKPROOF_ROOT/results}
 PATCHES=${ACKPROOF_PATCHES:-$ACKPROOF_ROOT/kernel-patches}
 
+# mkfs.xfs and dmsetup are there, where an ordinary user does not look
+PATH=$PATH:/usr/sbin:/sbin
+
 # Exit statuses, the same as those of the C tools
 EXIT_LOSS=1
 EXIT_USAGE=2
