@@ -404,6 +404,18 @@ _describe()
 		  compiler: $compiler}'
 }
 
+# Wait for the tree, which other builds share. It may be removed meanwhile.
+_lock_source()
+{
+	while :; do
+		mkdir -p "$source_dir"
+		exec {kernel_lock}> "$source_dir/lock"
+		flock "$kernel_lock"
+		[ ! "/proc/$BASHPID/fd/$kernel_lock" -ef "$source_dir/lock" ] || return 0
+		exec {kernel_lock}>&-
+	done
+}
+
 # Build variant $1 unless that was done before. Sets kernel_dir to the folder
 # with the kernel, its config and variant.json.
 kernel_build()
@@ -430,9 +442,7 @@ kernel_build()
 	need rsync rsync
 	plain_path "$ACKPROOF_BUILD"
 	note "building kernel $variant"
-	mkdir -p "$source_dir"
-	exec {kernel_lock}> "$source_dir/lock"
-	flock "$kernel_lock"		# wait: two builds share the tree
+	_lock_source
 	if [ -f "$out/variant.json" ]; then	# that other one has built it
 		exec {kernel_lock}>&-
 		return
