@@ -68,18 +68,21 @@ number()
 		die $EXIT_USAGE "$1: '$2' is not a number from $3 to $4"
 }
 
-# bytes NAME SIZE: a size like 320m in bytes
+# bytes NAME SIZE: a size like 320m in bytes. In $(...), end with "|| exit": where
+# errors are looked at, in a condition, they do not end what they happen in.
 bytes()
 {
-	local n=${2%[kmgKMG]}
+	local shift
 
-	number "$1" "$n" 1 1000000000
-	case $2 in
-	*[kK]) n=$((n << 10)) ;;
-	*[mM]) n=$((n << 20)) ;;
-	*[gG]) n=$((n << 30)) ;;
+	[[ $2 =~ ^([1-9][0-9]{0,8})([kmgKMG]?)$ ]] ||
+		die $EXIT_USAGE "$1: '$2' is not a size like 320m"
+	case ${BASH_REMATCH[2]} in
+	[kK]) shift=10 ;;
+	[mM]) shift=20 ;;
+	[gG]) shift=30 ;;
+	*) shift=0 ;;
 	esac
-	echo "$n"
+	echo $((BASH_REMATCH[1] << shift))
 }
 
 # Guests and make(1) take no folder whose name has a blank, a comma or a colon.
