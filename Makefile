@@ -68,7 +68,12 @@ $(UNITS): %: %.o $(B)/tests/unit/mklog.o $(LOG) $(AUDIT) \
 $(B)/tests/unit/test-capture: $(B)/replay/capture.o
 $(B)/tests/unit/test-capture: LIBS = -ljansson
 
-$(BINS) $(UNITS):
+# A capture for the tests of the shell side
+MKCAPTURE = $(B)/tests/shell/mkcapture
+$(MKCAPTURE): $(B)/tests/shell/mkcapture.o $(B)/tests/unit/mklog.o $(LOG) \
+	      $(B)/workloads/model.o
+
+$(BINS) $(UNITS) $(MKCAPTURE):
 	@mkdir -p $(@D)
 	@echo "  LD    $(@F)"
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LIBS)
@@ -106,7 +111,7 @@ check-man: all
 check-unit: $(UNITS)
 	$(Q)$(PROVE) --exec "" $(UNITS)
 
-check-shell: all
+check-shell: all $(MKCAPTURE)
 	$(Q)B=$(B) bats tests/shell
 
 # Real kernels: builds the variants that they need first
