@@ -7,9 +7,10 @@
 # or run lives below ACKPROOF_BUILD.
 
 ACKPROOF_VERSION=0.1.0
-ACKPROOF_BUILD=${ACKPROOF_BUILD:-$ACKPROOF_ROOT/build}
+# guests know these by their absolute paths only
+ACKPROOF_BUILD=$(realpath -m "${ACKPROOF_BUILD:-$ACKPROOF_ROOT/build}")
 ACKPROOF_BIN=$ACKPROOF_BUILD/bin
-ACKPROOF_RESULTS=${ACKPROOF_RESULTS:-$ACKPROOF_ROOT/results}
+ACKPROOF_RESULTS=$(realpath -m "${ACKPROOF_RESULTS:-$ACKPROOF_ROOT/results}")
 PATCHES=${ACKPROOF_PATCHES:-$ACKPROOF_ROOT/kernel-patches}
 
 # mkfs.xfs and dmsetup are there, where an ordinary user does not look

@@ -7,7 +7,7 @@
 # shellcheck source=harness/engine/uml.sh
 . "$ACKPROOF_ROOT/harness/engine/uml.sh"
 
-ACKPROOF_JOBS=${ACKPROOF_JOBS:-$ACKPROOF_BUILD/jobs}
+ACKPROOF_JOBS=$(realpath -m "${ACKPROOF_JOBS:-$ACKPROOF_BUILD/jobs}")
 
 # Make job $1's folder, empty, and hold it: sets job.
 job_new()
@@ -66,7 +66,7 @@ _outcome()
 	[ -z "$line" ] || { echo "panic: $line"; return; }
 	line=$(_complaint "$dir" 'Oops|BUG:|general protection|WARNING: CPU|Segfault with no mm')
 	[ -z "$line" ] || { echo "oops: $line"; return; }
-	line=$(_complaint "$dir" 'XFS.*([Cc]orrupt|Internal error|I/O [Ee]rror|[Ss]hutting down|Assertion failed)')
+	line=$(_complaint "$dir" 'XFS.*([Cc]orrupt|CRC error|run xfs_repair|Internal error|I/O [Ee]rror|[Ss]hutting down|Assertion failed)')
 	[ -z "$line" ] || { echo "corruption: $line"; return; }
 	line=$(_complaint "$dir" 'blocked for more than')
 	[ -z "$line" ] || { echo "hang: $line"; return; }

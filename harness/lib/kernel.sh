@@ -27,7 +27,7 @@ KERNEL_PACKAGE=linux-source-6.12
 KERNEL_TARBALL=${ACKPROOF_TARBALL:-/usr/src/$KERNEL_PACKAGE.tar.xz}
 
 # What the user put on the command line, for all variants of this run
-kernel_source='' kernel_series=''
+kernel_source='' kernel_series='' kernel_jobs=''
 kernel_patches=()
 
 # Take one of the options that every command that builds kernels has.

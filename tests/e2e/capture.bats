@@ -109,6 +109,27 @@ setup()
 	[[ $output == *"gives an image with hash"* ]]
 }
 
+@test "a state that does not mount is a finding, not a failure" {
+	local at
+
+	copy_capture unmountable
+	# damage each superblock that mkfs or the kernel wrote
+	head -c 60M unmountable/log | grep -aobF XFSB | cut -d : -f 1 > supers
+	[ -s supers ]
+	while read -r at; do
+		flip unmountable/log $((at + 30))
+	done < supers
+	run -1 ackproof -q replay --points 2@ack --json --output points.jsonl unmountable
+	jq -se 'length == 2 and all(.mount != "ok")' points.jsonl
+}
+
+@test "a kernel that complains about a state is not a clean replay" {
+	copy_capture odd
+	jq '.mount_options = "nosuchoption"' "$shared/capture.json" > odd/capture.json
+	run -1 ackproof -q replay --points 2@ack odd
+	[[ $output == *"2 replays, 2 with loss"*"mount: Invalid argument"* ]]
+}
+
 @test "a log disk that fills fails the capture with that reason" {
 	run -1 ackproof -q capture --fsyncs 150 --delay 0,0 --log-disk 20m full
 	[[ $output == *"log device is full or failed"* ]]
