@@ -117,7 +117,7 @@ check-shell: all $(MKCAPTURE)
 # Real kernels: builds the variants that they need first
 check-e2e: all
 	$(Q)harness/ackproof kernel build $$(ls kernel-patches/variants)
-	$(Q)bats tests/e2e
+	$(Q)tests/e2e/run
 
 # A leak is a failure, too
 check-valgrind: $(UNITS)

@@ -5,7 +5,6 @@
  */
 
 #define _GNU_SOURCE
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -16,24 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "le.h"
 #include "log.h"
 #include "util.h"
-
-#ifdef __CHECKER__
-#define LW_FORCE __attribute__((force))
-#else
-#define LW_FORCE
-#endif
-
-static uint64_t get_le64(__le64 v)
-{
-	return le64toh((LW_FORCE uint64_t)v);
-}
-
-static uint32_t get_le32(__le32 v)
-{
-	return le32toh((LW_FORCE uint32_t)v);
-}
 
 __attribute__((format(printf, 3, 4)))
 static int fail(struct lw_log *log, int ret, const char *fmt, ...)

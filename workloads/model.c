@@ -2,7 +2,6 @@
 /* Operations, tags and marks of a run; see model.h. */
 
 #define _GNU_SOURCE
-#include <endian.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,23 +11,13 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "../replay/le.h"
 #include "../replay/util.h"
 #include "model.h"
 
 #define TAG_MAGIC	0x666f6f72706b6361ULL	/* "ackproof" */
 
 _Static_assert(sizeof(struct tag) == TAG_SECTOR, "a tag fills its sector");
-
-#ifdef __CHECKER__
-#define FORCE __attribute__((force))
-#else
-#define FORCE
-#endif
-
-static __le64 put_le64(uint64_t v) { return (FORCE __le64)htole64(v); }
-static __le32 put_le32(uint32_t v) { return (FORCE __le32)htole32(v); }
-static uint64_t get_le64(__le64 v) { return le64toh((FORCE uint64_t)v); }
-static uint32_t get_le32(__le32 v) { return le32toh((FORCE uint32_t)v); }
 
 /* A number that follows from the seed and three coordinates. */
 static uint64_t draw(uint64_t seed, uint64_t a, uint64_t b, uint64_t c)

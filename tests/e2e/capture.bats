@@ -158,7 +158,8 @@ setup()
 		+	WARN_ON_ONCE(1);
 		 	return xfs_log_force_inode(ip);
 	END
-	run -1 ackproof -q capture --fsyncs 10 --delay 0,0 --patch warn.patch warned
+	run -1 ackproof -q capture --fsyncs 10 --delay 0,0 --variant stock-dmfix \
+		--patch warn.patch warned
 	[[ $output == *"oops: "*"WARNING: CPU"* ]]
 	[ ! -e warned ]
 }
