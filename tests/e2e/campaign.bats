@@ -12,7 +12,7 @@ setup()
 	small=(campaign 528)
 	for section in series early-snapshot series-unfixed-dm; do
 		small+=(--set "$section.captures=2" --set "$section.fsyncs=120"
-			--set "$section.points=4@ack" --set "$section.delay=4,3"
+			--set "$section.points=4@ack" --set "$section.delay=5,4"
 			--set "$section.expect_replays_lost=0"
 			--set "$section.expect_skipped=0")
 	done
