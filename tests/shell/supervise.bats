@@ -103,7 +103,10 @@ _wait_for()
 	"$supervise" sh -c "$orphan; exec sleep 600" a.pid &
 	_wait_for a.pid
 	kill -TERM $!
-	run -143 wait $!
+	# not by run, whose subshell cannot wait for it
+	status=0
+	wait $! || status=$?
+	[ "$status" -eq 143 ]
 	_gone "$(cat a.pid)"
 }
 
