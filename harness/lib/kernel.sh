@@ -215,7 +215,8 @@ _prepare_tree()
 		note "unpacking $KERNEL_TARBALL"
 		rm -rf "$source_dir/tree.new"
 		mkdir "$source_dir/tree.new"
-		tar -xf "$KERNEL_TARBALL" -C "$source_dir/tree.new" --strip-components=1 ||
+		tar -xf "$KERNEL_TARBALL" -C "$source_dir/tree.new" --strip-components=1 &&
+			[ -f "$source_dir/tree.new/Kconfig" ] ||
 			die $EXIT_CANNOT "cannot unpack $KERNEL_TARBALL"
 		mv "$source_dir/tree.new" "$source_dir/tree"
 	fi
@@ -301,7 +302,7 @@ _make()
 # Our own symbols come behind the tree's: see kernel-patches/config/*.Kconfig
 _kconfig()
 {
-	cat "$source_dir/tree/Kconfig"
+	cat "$source_dir/tree/Kconfig" || return
 	cat "$PATCHES/config/$arch.Kconfig" 2> /dev/null || :
 }
 
