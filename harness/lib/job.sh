@@ -64,14 +64,14 @@ _outcome()
 
 	line=$(_complaint "$dir" 'Kernel panic')
 	[ -z "$line" ] || { echo "panic: $line"; return; }
-	line=$(_complaint "$dir" 'Oops|BUG:|general protection|WARNING: CPU|Segfault with no mm')
+	line=$(_complaint "$dir" 'Oops|(^|[^A-Z])BUG:|kernel BUG at|general protection|WARNING: CPU|Segfault with no mm')
 	[ -z "$line" ] || { echo "oops: $line"; return; }
 	line=$(_complaint "$dir" 'XFS.*([Cc]orrupt|CRC error|run xfs_repair|Internal error|I/O [Ee]rror|[Ss]hutting down|Assertion failed)')
 	[ -z "$line" ] || { echo "corruption: $line"; return; }
 	line=$(_complaint "$dir" 'blocked for more than')
 	[ -z "$line" ] || { echo "hang: $line"; return; }
 	[ "$status" -ne 124 ] || { echo "hang: no end after $timeout s"; return; }
-	if [ -f "$dir/status" ]; then
+	if [ -s "$dir/status" ]; then
 		echo "exit $(cat "$dir/status")"
 	else
 		line=$(_complaint "$dir" '^ackproof init: ')
