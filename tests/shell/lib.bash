@@ -13,6 +13,8 @@ own_folder()
 	cd "$BATS_TEST_TMPDIR" || return
 	export ACKPROOF_BUILD=$PWD/build ACKPROOF_RESULTS=$PWD/results
 	export ACKPROOF_JOBS=$PWD/jobs
+	# a test that goes too far must not build a real kernel
+	export ACKPROOF_TARBALL=$PWD/no-tarball
 	# no test of these needs to be watched over, unless it says so
 	export ACKPROOF_SUPERVISED=1
 	mkdir build
