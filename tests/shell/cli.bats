@@ -92,7 +92,7 @@ see="; see 'ackproof"
 @test "capture: numbers out of range, or none" {
 	local option values number
 
-	for number in 0 1025 -1 1e3 0x1 01 +1 1.5 x 99999999999999999999 '' ' 1' '1 '; do
+	for number in 0 1025 -1 1e3 01 99999999999999999999 '' ' 1'; do
 		usage_error "--writers: '$number' is not a number from 1 to 1024" \
 			capture --writers "$number" a
 	done
@@ -134,12 +134,10 @@ see="; see 'ackproof"
 	local option size
 
 	for option in --data-size --log-disk --log-size; do
-		for size in 10x 0m; do
-			usage_error "$option: '$size' is not a size like 320m" \
-				capture "$option" "$size" a
-		done
+		usage_error "$option: '10x' is not a size like 320m" \
+			capture "$option" 10x a
 	done
-	for size in '' 0 m -1m 1.5g 10mm ' 1m' 010m 1000000000g; do
+	for size in '' 0m m -1m 1.5g 10mm ' 1m' 010m 1000000000g; do
 		usage_error "--data-size: '$size' is not a size like 320m" \
 			capture --data-size "$size" a
 	done
