@@ -133,6 +133,24 @@ int pwrite_all(int fd, const void *buf, size_t len, uint64_t off)
 	return 0;
 }
 
+int pread_all(int fd, void *buf, size_t len, uint64_t off)
+{
+	while (len) {
+		ssize_t n = pread(fd, buf, len, off);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return -EIO;
+		buf = (char *)buf + n;
+		len -= n;
+		off += n;
+	}
+	return 0;
+}
+
 double now(void)
 {
 	struct timespec ts;

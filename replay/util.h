@@ -52,6 +52,7 @@ uint64_t arg_u64(const char *opt, const char *s, uint64_t min, uint64_t max);
 
 /* Write or read all @len bytes at @off. Returns 0 or -errno (-EIO: short). */
 int pwrite_all(int fd, const void *buf, size_t len, uint64_t off);
+int pread_all(int fd, void *buf, size_t len, uint64_t off);
 
 /* Seconds of the monotonic clock. */
 double now(void);
