@@ -33,11 +33,12 @@ endif
 TOOLS	= lwaudit lwpoints lwreplay crashcheck fsync-writers supervise init
 BINS	= $(TOOLS:%=$(B)/bin/%)
 
-UNIT	= audit capture log model points state verify
+UNIT	= audit capture log model points state verify zst
 UNITS	= $(UNIT:%=$(B)/tests/unit/test-%)
 
 # What each tool is made of, besides its own file
-LOG	= $(B)/replay/util.o $(B)/replay/log.o
+LOG	= $(B)/replay/util.o $(B)/replay/log.o $(B)/replay/zst.o
+LOG_LIBS = -lzstd
 CAPTURE	= $(B)/replay/capture.o $(B)/workloads/model.o
 AUDIT	= $(B)/replay/audit.o
 
@@ -55,23 +56,26 @@ $(B)/bin/fsync-writers: $(B)/workloads/fsync-writers.o $(CAPTURE) \
 $(B)/bin/supervise: $(B)/harness/engine/supervise.o $(B)/replay/util.o
 $(B)/bin/init: $(B)/harness/guest/init.o
 
-$(B)/bin/lwaudit: LIBS = -ljansson -lsmartcols
-$(B)/bin/lwpoints: LIBS = -ljansson
+$(B)/bin/lwaudit: LIBS = $(LOG_LIBS) -ljansson -lsmartcols
+$(B)/bin/lwpoints: LIBS = $(LOG_LIBS) -ljansson
+$(B)/bin/lwreplay: LIBS = $(LOG_LIBS)
 $(B)/bin/fsync-writers: LIBS = -ljansson -ldevmapper
-$(B)/bin/crashcheck: LIBS = -ljansson -ldevmapper -lmount -lblkid
+$(B)/bin/crashcheck: LIBS = $(LOG_LIBS) -ljansson -ldevmapper -lmount -lblkid
 
 # Each unit test is linked with all that needs no device
 $(UNITS): %: %.o $(B)/tests/unit/mklog.o $(LOG) $(AUDIT) \
 	     $(B)/replay/points.o $(B)/replay/state.o \
 	     $(B)/workloads/model.o $(B)/workloads/verify.o
+$(UNITS): LIBS = $(LOG_LIBS)
 
 $(B)/tests/unit/test-capture: $(B)/replay/capture.o
-$(B)/tests/unit/test-capture: LIBS = -ljansson
+$(B)/tests/unit/test-capture: LIBS += -ljansson
 
 # A capture for the tests of the shell side
 MKCAPTURE = $(B)/tests/shell/mkcapture
 $(MKCAPTURE): $(B)/tests/shell/mkcapture.o $(B)/tests/unit/mklog.o $(LOG) \
 	      $(B)/workloads/model.o
+$(MKCAPTURE): LIBS = $(LOG_LIBS)
 
 $(BINS) $(UNITS) $(MKCAPTURE):
 	@mkdir -p $(@D)
