@@ -33,7 +33,7 @@ endif
 TOOLS	= lwaudit lwpoints lwreplay crashcheck fsync-writers supervise init
 BINS	= $(TOOLS:%=$(B)/bin/%)
 
-UNIT	= audit capture log model points state verify zst
+UNIT	= audit capture extmap log model points state verify zst
 UNITS	= $(UNIT:%=$(B)/tests/unit/test-%)
 
 # What each tool is made of, besides its own file
@@ -64,7 +64,7 @@ $(B)/bin/crashcheck: LIBS = $(LOG_LIBS) -ljansson -ldevmapper -lmount -lblkid
 
 # Each unit test is linked with all that needs no device
 $(UNITS): %: %.o $(B)/tests/unit/mklog.o $(LOG) $(AUDIT) \
-	     $(B)/replay/points.o $(B)/replay/state.o \
+	     $(B)/replay/extmap.o $(B)/replay/points.o $(B)/replay/state.o \
 	     $(B)/workloads/model.o $(B)/workloads/verify.o
 $(UNITS): LIBS = $(LOG_LIBS)
 
