@@ -36,51 +36,47 @@ BINS	= $(TOOLS:%=$(B)/bin/%)
 UNIT	= audit capture extmap log model points state verify zst
 UNITS	= $(UNIT:%=$(B)/tests/unit/test-%)
 
-# What each tool is made of, besides its own file
-LOG	= $(B)/replay/util.o $(B)/replay/log.o $(B)/replay/zst.o
-LOG_LIBS = -lzstd
-CAPTURE	= $(B)/replay/capture.o $(B)/workloads/model.o
-AUDIT	= $(B)/replay/audit.o
+# All that is not a tool's own: each takes what it needs. It is one library with
+# the log and all on top of it, and nothing in it reaches into the harness.
+LIB	= $(B)/libackproof.a
+LIB_OBJS = $(addprefix $(B)/replay/, audit.o blockdev.o capture.o dm.o \
+	     extmap.o log.o points.o state.o util.o zst.o) \
+	   $(addprefix $(B)/workloads/, model.o verify.o)
 
 all: $(BINS)
 
-$(B)/bin/lwaudit: $(B)/replay/lwaudit.o $(LOG) $(CAPTURE) $(AUDIT)
-$(B)/bin/lwpoints: $(B)/replay/lwpoints.o $(LOG) $(CAPTURE) $(AUDIT) \
-		   $(B)/replay/points.o
-$(B)/bin/lwreplay: $(B)/replay/lwreplay.o $(LOG) $(B)/replay/state.o
-$(B)/bin/crashcheck: $(B)/replay/crashcheck.o $(LOG) $(CAPTURE) $(AUDIT) \
-		     $(B)/replay/state.o $(B)/replay/dm.o \
-		     $(B)/replay/blockdev.o $(B)/workloads/verify.o
-$(B)/bin/fsync-writers: $(B)/workloads/fsync-writers.o $(CAPTURE) \
-			$(B)/replay/util.o $(B)/replay/dm.o
-$(B)/bin/supervise: $(B)/harness/engine/supervise.o $(B)/replay/util.o
+$(LIB): $(LIB_OBJS)
+	@echo "  AR    $(@F)"
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(BINS): $(LIB)
+$(B)/bin/crashcheck: $(B)/replay/crashcheck.o
+$(B)/bin/fsync-writers: $(B)/workloads/fsync-writers.o
 $(B)/bin/init: $(B)/harness/guest/init.o
+$(B)/bin/lwaudit: $(B)/replay/lwaudit.o
+$(B)/bin/lwpoints: $(B)/replay/lwpoints.o
+$(B)/bin/lwreplay: $(B)/replay/lwreplay.o
+$(B)/bin/supervise: $(B)/harness/engine/supervise.o
 
-$(B)/bin/lwaudit: LIBS = $(LOG_LIBS) -ljansson -lsmartcols
-$(B)/bin/lwpoints: LIBS = $(LOG_LIBS) -ljansson
-$(B)/bin/lwreplay: LIBS = $(LOG_LIBS)
+$(B)/bin/crashcheck: LIBS = -lzstd -ljansson -ldevmapper -lmount -lblkid
 $(B)/bin/fsync-writers: LIBS = -ljansson -ldevmapper
-$(B)/bin/crashcheck: LIBS = $(LOG_LIBS) -ljansson -ldevmapper -lmount -lblkid
+$(B)/bin/lwaudit: LIBS = -lzstd -ljansson -lsmartcols
+$(B)/bin/lwpoints: LIBS = -lzstd -ljansson
+$(B)/bin/lwreplay: LIBS = -lzstd
 
-# Each unit test is linked with all that needs no device
-$(UNITS): %: %.o $(B)/tests/unit/mklog.o $(LOG) $(AUDIT) \
-	     $(B)/replay/extmap.o $(B)/replay/points.o $(B)/replay/state.o \
-	     $(B)/workloads/model.o $(B)/workloads/verify.o
-$(UNITS): LIBS = $(LOG_LIBS)
-
-$(B)/tests/unit/test-capture: $(B)/replay/capture.o
-$(B)/tests/unit/test-capture: LIBS += -ljansson
+$(UNITS): %: %.o $(B)/tests/unit/mklog.o $(LIB)
+$(UNITS): LIBS = -lzstd -ljansson
 
 # A capture for the tests of the shell side
 MKCAPTURE = $(B)/tests/shell/mkcapture
-$(MKCAPTURE): $(B)/tests/shell/mkcapture.o $(B)/tests/unit/mklog.o $(LOG) \
-	      $(B)/workloads/model.o
-$(MKCAPTURE): LIBS = $(LOG_LIBS)
+$(MKCAPTURE): $(B)/tests/shell/mkcapture.o $(B)/tests/unit/mklog.o $(LIB)
+$(MKCAPTURE): LIBS = -lzstd
 
 $(BINS) $(UNITS) $(MKCAPTURE):
 	@mkdir -p $(@D)
 	@echo "  LD    $(@F)"
-	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
@@ -136,8 +132,8 @@ check-mutants:
 	$(Q)tests/mutate
 
 clean:
-	rm -rf build/bin build/replay build/workloads build/harness build/tests \
-		build/sanitize
+	rm -rf build/bin build/libackproof.a build/replay build/workloads \
+		build/harness build/tests build/sanitize
 
 .PHONY: all setup campaign check check-fast check-lint check-man check-unit
 .PHONY: check-shell check-e2e check-valgrind check-mutants bench clean
