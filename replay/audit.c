@@ -288,7 +288,7 @@ static int audit_mark(struct run *r, const struct lw_log *log,
 	const struct model_op *op;
 	struct mark mark;
 
-	mark_parse(r->m, e->data, e->mark_len, &mark);
+	mark_parse(r->m, e->mark, e->mark_len, &mark);
 	switch (mark.kind) {
 	case MARK_OTHER:
 		return 0;
@@ -370,7 +370,6 @@ static int audit_entries(struct run *r, struct lw_log *log, char *error,
 				return ret;
 			if (a->acks != acks)
 				a->flushes = flushes;
-			continue;
 		}
 		if (e.flags & LW_FLUSH && a->begin_entry != NONE)
 			flushes++;

@@ -88,7 +88,7 @@ static void see_entry(const struct lw_entry *e, void *arg)
 
 	if (!(e->flags & LW_MARK))
 		return;
-	mark_parse(&c->cap.model, e->data, e->mark_len, &mark);
+	mark_parse(&c->cap.model, e->mark, e->mark_len, &mark);
 	if (mark.kind == MARK_ACK)
 		verify_ack(&c->verify, mark.writer, mark.op);
 }
@@ -274,7 +274,7 @@ int main(int argc, char **argv)
 	c.dir = argv[optind + 3];
 	if (capture_load(&c.cap, argv[optind], false, error, sizeof(error)))
 		die(EXIT_USAGE, "%s", error);
-	if (lw_open(&c.log, c.cap.log))
+	if (lw_open(&c.log, c.cap.log, 0))
 		die(EXIT_USAGE, "%s", c.log.error);
 	if (!force) {
 		refuse_signature(c.base);

@@ -6,18 +6,20 @@
 
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "le.h"
 #include "log.h"
 #include "util.h"
+
+/* The kernel writes a sector from one page, and those have 64 KiB at most. */
+#define SECTOR_MAX	65536
+
+/* Numbers in messages */
+#define LL(x)	((unsigned long long)(x))
 
 __attribute__((format(printf, 3, 4)))
 static int fail(struct lw_log *log, int ret, const char *fmt, ...)
@@ -33,165 +35,409 @@ static int fail(struct lw_log *log, int ret, const char *fmt, ...)
 	return ret;
 }
 
-int lw_open(struct lw_log *log, const char *path)
+static int need(struct lw_log *log, uint64_t off, uint64_t len)
+{
+	char why[sizeof(log->error)];
+	int ret = source_need(&log->src, off, len, why, sizeof(why));
+
+	return ret ? fail(log, ret, "%s", why) : 0;
+}
+
+const char *lw_flags(uint64_t flags, char buf[LW_FLAGS_MAX])
+{
+	static const char *const names[] = {
+		"FLUSH", "FUA", "DISCARD", "MARK", "METADATA"
+	};
+	const char *sep = "";
+	char *p = buf;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!(flags & 1ULL << i))
+			continue;
+		p += sprintf(p, "%s%s", sep, names[i]);
+		sep = "|";
+	}
+	if (flags & ~(uint64_t)LW_KNOWN_FLAGS)
+		p += sprintf(p, "%s0x%llx", sep,
+			     LL(flags & ~(uint64_t)LW_KNOWN_FLAGS));
+	if (p == buf)
+		strcpy(buf, "NONE");
+	return buf;
+}
+
+/* The sector at byte @off, a header, or NULL with the error in *@ret */
+static const void *read_header(struct lw_log *log, uint64_t off, int *ret)
+{
+	char why[sizeof(log->error)];
+
+	if (!(log->how & LW_HEADERS)) {
+		*ret = need(log, off, log->sectorsize);
+		return *ret ? NULL : log->src.map + off;
+	}
+	if (!log->header)
+		log->header = xcalloc(1, SECTOR_MAX);
+	*ret = source_peek(&log->src, log->header, off, log->sectorsize, why,
+			   sizeof(why));
+	if (*ret)
+		fail(log, *ret, "%s", why);
+	return *ret ? NULL : log->header;
+}
+
+/* The first byte of @p that is not zero, or @len */
+static uint64_t zeros(const uint8_t *p, uint64_t len)
+{
+	uint64_t i = 0;
+
+	if (len && !p[0] && !memcmp(p, p + 1, len - 1))
+		return len;
+	while (i < len && !p[i])
+		i++;
+	return i;
+}
+
+/*
+ * Read entry @nr with its header at byte @off. Returns 1 with the offset of
+ * the next in *@next_off, or -errno.
+ */
+static int parse(struct lw_log *log, uint64_t nr, uint64_t off,
+		 struct lw_entry *e, uint64_t *next_off)
+{
+	const uint32_t unit = log->sectorsize;
+	const uint64_t size = log->src.size;
+	const struct lw_disk_entry *d;
+	uint64_t sector, nr_sectors, data_len, n;
+	char flags[LW_FLAGS_MAX];
+	int ret;
+
+	if (off > size || size - off < unit)
+		return fail(log, -EINVAL,
+			    "truncated: entry %llu of %llu at byte %llu, expected a header of %u bytes before the log's end at %llu",
+			    LL(nr), LL(log->nr_entries), LL(off), unit,
+			    LL(size));
+	d = read_header(log, off, &ret);
+	if (!d)
+		return ret;
+	sector = get_le64(d->sector);
+	nr_sectors = get_le64(d->nr_sectors);
+	data_len = get_le64(d->data_len);
+	*e = (struct lw_entry){
+		.nr = nr,
+		.header_off = off,
+		.flags = get_le64(d->flags),
+		.data = log->src.map + off + unit,
+	};
+
+	/* An all-zero header is no entry: the kernel never logs an empty one */
+	if (!e->flags && !nr_sectors)
+		return fail(log, -EINVAL,
+			    "entry %llu at byte %llu: neither data nor flags, expected an entry, one of %llu",
+			    LL(nr), LL(off), LL(log->nr_entries));
+	if (e->flags & ~(uint64_t)LW_KNOWN_FLAGS)
+		return fail(log, -EINVAL,
+			    "entry %llu at byte %llu: flags %s, expected none but FLUSH, FUA, DISCARD, MARK and METADATA",
+			    LL(nr), LL(off), lw_flags(e->flags, flags));
+	if (sector > UINT64_MAX / unit || nr_sectors > UINT64_MAX / unit - sector)
+		return fail(log, -EINVAL,
+			    "entry %llu at byte %llu: sector %llu + %llu overflows",
+			    LL(nr), LL(off), LL(sector), LL(nr_sectors));
+	e->off = sector * unit;
+	e->len = nr_sectors * unit;
+	if (e->flags & LW_MARK) {
+		if (data_len > unit - sizeof(*d))
+			return fail(log, -EINVAL,
+				    "entry %llu at byte %llu: a mark of %llu bytes, expected at most %zu",
+				    LL(nr), LL(off), LL(data_len),
+				    unit - sizeof(*d));
+		e->mark = (const char *)(d + 1);
+		e->mark_len = data_len;
+	} else if (data_len && (e->flags & LW_DISCARD ||
+				e->len - data_len >= unit)) {
+		/*
+		 * A write by DAX has data of any length in as many sectors. A
+		 * longer one wraps around.
+		 */
+		return fail(log, -EINVAL,
+			    "entry %llu at byte %llu: a data length of %llu bytes in %llu, expected 0 or what the sectors hold",
+			    LL(nr), LL(off), LL(data_len), LL(e->len));
+	}
+	/* write_metadata() clears the rest of the sector */
+	n = sizeof(*d) + e->mark_len;
+	n += zeros((const uint8_t *)d + n, unit - n);
+	if (n < unit)
+		return fail(log, -EINVAL,
+			    "entry %llu at byte %llu: byte %llu of its header is 0x%02x, expected zeros from byte %zu on: data where a header belongs",
+			    LL(nr), LL(off), LL(n), ((const uint8_t *)d)[n],
+			    sizeof(*d) + e->mark_len);
+
+	off += unit;
+	if (!(e->flags & LW_DISCARD)) {
+		if (e->len > size - off)
+			return fail(log, -EINVAL,
+				    "truncated: entry %llu at byte %llu has %llu bytes of data, expected them before the log's end at %llu",
+				    LL(nr), LL(e->header_off), LL(e->len),
+				    LL(size));
+		if (!(log->how & LW_HEADERS)) {
+			/* from the header on: a packed log may move on */
+			ret = need(log, e->header_off, unit + e->len);
+			if (ret)
+				return ret;
+		}
+		off += e->len;
+	}
+	*next_off = off;
+	return 1;
+}
+
+static int read_super(struct lw_log *log)
 {
 	const struct lw_disk_super *super;
-	CLEANUP_CLOSE int fd = -1;
-	uint32_t sectorsize;
-	struct stat st;
-	off_t size;
-	void *map;
+	uint32_t unit;
+	uint64_t n;
+	int ret;
 
-	memset(log, 0, sizeof(*log));
-	log->path = xstrdup(path);
-
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return fail(log, -errno, "cannot open the log: %m");
-	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
+	if (log->src.size < 512)
 		return fail(log, -EINVAL,
-			    "neither a file nor a block device");
-	size = lseek(fd, 0, SEEK_END);	/* st_size is 0 on block devices */
-	if (size < 0)
-		return fail(log, -errno, "cannot tell its size: %m");
-	if (size < 512)
-		return fail(log, -EINVAL,
-			    "not a dm-log-writes log: %lld bytes, expected a superblock of at least 512 at byte 0",
-			    (long long)size);
-	map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
-		return fail(log, -errno, "cannot map the log: %m");
-	madvise(map, size, MADV_SEQUENTIAL);
-	log->map = map;
-	log->size = size;
-
-	super = map;
+			    "not a dm-log-writes log: %llu bytes, expected a superblock of at least 512 at byte 0",
+			    LL(log->src.size));
+	ret = need(log, 0, 512);
+	if (ret)
+		return ret;
+	super = (const void *)log->src.map;
+	if (zeros(log->src.map, sizeof(*super)) == sizeof(*super))
+		return fail(log, -ENODATA,
+			    "no superblock yet: zeros at byte 0, expected magic 0x%llx; the kernel writes it after the first FUA entry or mark",
+			    LW_MAGIC);
 	if (get_le64(super->magic) != LW_MAGIC)
 		return fail(log, -EINVAL,
 			    "not a dm-log-writes log: magic 0x%llx at byte 0, expected 0x%llx",
-			    (unsigned long long)get_le64(super->magic),
-			    LW_MAGIC);
+			    LL(get_le64(super->magic)), LW_MAGIC);
 	if (get_le64(super->version) != LW_VERSION)
 		return fail(log, -EINVAL,
 			    "log version %llu at byte 8, expected %llu",
-			    (unsigned long long)get_le64(super->version),
-			    LW_VERSION);
-	sectorsize = get_le32(super->sectorsize);
-	if (sectorsize < 512 || sectorsize > 4096 ||
-	    (sectorsize & (sectorsize - 1)))
+			    LL(get_le64(super->version)), LW_VERSION);
+	unit = get_le32(super->sectorsize);
+	if (unit < 512 || unit > SECTOR_MAX || unit & (unit - 1))
 		return fail(log, -EINVAL,
-			    "sector size %u at byte 24, expected 512 to 4096",
-			    sectorsize);
-	log->sectorsize = sectorsize;
-	log->nr_entries = get_le64(super->nr_entries);
-	lw_rewind(log);
+			    "sector size %u at byte 24, expected a power of two from 512 to %u",
+			    unit, SECTOR_MAX);
+	if (log->src.size < unit)
+		return fail(log, -EINVAL,
+			    "truncated: %llu bytes, expected a superblock of %u at byte 0",
+			    LL(log->src.size), unit);
+	ret = need(log, 0, unit);
+	if (ret)
+		return ret;
+	/*
+	 * Kernels before 4.12 (commit 228bb5b26038) count in sectors of 512
+	 * bytes whatever the device has.
+	 */
+	super = (const void *)log->src.map;
+	n = sizeof(*super);
+	n += zeros(log->src.map + n, unit - n);
+	if (unit > 512 && n < unit)
+		return fail(log, -EINVAL,
+			    "byte %llu is 0x%02x, expected zeros behind the superblock in its sector of %u bytes: are the log's entries in units of 512, by a kernel before 4.12?",
+			    LL(n), log->src.map[n], unit);
+	log->sectorsize = unit;
+	log->counted = get_le64(super->nr_entries);
+	log->nr_entries = log->counted;
+	log->looked = false;
 	return 0;
+}
+
+/* Without a superblock, the sector size is the one that has a first entry. */
+static int guess_super(struct lw_log *log)
+{
+	uint64_t next_off;
+	struct lw_entry e;
+
+	for (uint32_t unit = 512; unit <= SECTOR_MAX; unit *= 2) {
+		log->sectorsize = unit;
+		if (parse(log, 0, unit, &e, &next_off) != 1)
+			continue;
+		log->no_super = true;
+		snprintf(log->note, sizeof(log->note),
+			 "%s: no superblock: salvaged by the first entry at byte %u",
+			 log->path, unit);
+		return 0;
+	}
+	return fail(log, -EINVAL,
+		    "neither a superblock at byte 0 nor an entry behind it, at bytes 512 to %u",
+		    SECTOR_MAX);
+}
+
+int lw_open(struct lw_log *log, const char *path, unsigned int how)
+{
+	char why[sizeof(log->error)];
+	int ret;
+
+	memset(log, 0, sizeof(*log));
+	log->path = xstrdup(path);
+	log->how = how;
+	ret = source_open(&log->src, path, why, sizeof(why));
+	if (ret)
+		return fail(log, ret, "%s", why);
+	ret = read_super(log);
+	if (ret == -ENODATA)
+		ret = how & LW_SALVAGE ? guess_super(log) : -EINVAL;
+	if (!ret)
+		lw_rewind(log);
+	return ret;
 }
 
 void lw_close(struct lw_log *log)
 {
-	if (log->map)
-		munmap((void *)log->map, log->size);
+	source_close(&log->src);
 	free(log->path);
+	free(log->header);
 	memset(log, 0, sizeof(*log));
+	log->src.fd = -1;
+}
+
+void lw_seek(struct lw_log *log, uint64_t nr, uint64_t off)
+{
+	log->next = nr;
+	log->next_off = off;
 }
 
 void lw_rewind(struct lw_log *log)
 {
-	log->next = 0;
-	log->next_off = log->sectorsize;
+	lw_seek(log, 0, log->sectorsize);
+}
+
+int lw_refresh(struct lw_log *log)
+{
+	char why[sizeof(log->error)];
+	int ret = source_refresh(&log->src, why, sizeof(why));
+
+	if (ret)
+		return fail(log, ret, "%s", why);
+	ret = read_super(log);
+	return ret == -ENODATA ? -EINVAL : ret;
+}
+
+/* Does @p, a sector of data, look like an entry's header? */
+static bool like_header(const struct lw_log *log, const uint8_t *p)
+{
+	const struct lw_disk_entry *d = (const void *)p;
+	uint64_t flags = get_le64(d->flags);
+
+	return (flags || get_le64(d->nr_sectors)) &&
+	       !(flags & ~(uint64_t)LW_KNOWN_FLAGS) &&
+	       get_le64(d->nr_sectors) <= log->src.size / log->sectorsize &&
+	       (flags & LW_MARK ?
+		get_le64(d->data_len) <= log->sectorsize - sizeof(*d) :
+		!get_le64(d->data_len) &&
+		zeros(p + sizeof(*d), log->sectorsize - sizeof(*d)) ==
+			log->sectorsize - sizeof(*d));
 }
 
 /*
- * Map the pages that come next in one go: a fault for each costs more than all
- * the rest where the kernel runs as a process. It is only advice, so a kernel
- * that cannot do it is as good.
+ * The data of a write may never have reached the log, and then an older log's
+ * headers may be in its place. Returns the offset of one, or 0.
  */
-static void populate(struct lw_log *log, uint64_t until)
+static uint64_t header_in_data(struct lw_log *log, const struct lw_entry *e)
 {
-	const uint64_t window = 4 << 20;
-	uint64_t len;
+	if (e->flags & LW_DISCARD || need(log, e->header_off,
+					  log->sectorsize + e->len))
+		return 0;
+	for (uint64_t i = 0; i < e->len; i += log->sectorsize)
+		if (like_header(log, e->data + i))
+			return e->header_off + log->sectorsize + i;
+	return 0;
+}
 
-	if (until <= log->populated)
-		return;
-	len = until - log->populated;
-	len = (len + window - 1) / window * window;
-	if (len > log->size - log->populated)
-		len = log->size - log->populated;
-	madvise((void *)(log->map + log->populated), len, MADV_POPULATE_READ);
-	log->populated += len;
+/* Look at what is behind the counted entries; see lw_next(). */
+static void look_behind(struct lw_log *log)
+{
+	uint64_t nr = log->next, off = log->next_off, odd = 0, last = 0;
+	bool ended = false;
+	struct lw_entry e;
+
+	log->looked = true;
+	while (parse(log, nr, off, &e, &off) == 1) {
+		if (ended) {
+			snprintf(log->note, sizeof(log->note),
+				 "%s: the superblock counts %llu entries; more follow at byte %llu, past entry %llu, a FUA entry or mark that the kernel would have counted: they are an older log's, and are not read",
+				 log->path, LL(log->counted),
+				 LL(log->next_off), LL(last));
+			return;
+		}
+		odd = log->no_super ? 0 : header_in_data(log, &e);
+		if (odd)
+			break;
+		last = nr++;
+		ended = !log->no_super && e.flags & (LW_FUA | LW_MARK);
+		if (lw_is_mark(&e, LW_END_MARK, strlen(LW_END_MARK)))
+			break;
+	}
+	log->error[0] = '\0';	/* whatever ended the loop is no fault */
+	if (odd)
+		snprintf(log->note, sizeof(log->note),
+			 "%s: the superblock counts %llu entries; read %llu more; entry %llu at byte %llu has a header where its data belongs, at byte %llu: an older log's, and is not read",
+			 log->path, LL(log->counted), LL(nr - log->next),
+			 LL(nr), LL(e.header_off), LL(odd));
+	else if (nr > log->next && !log->no_super)
+		snprintf(log->note, sizeof(log->note),
+			 "%s: the superblock counts %llu entries; read %llu more that had not been counted yet",
+			 log->path, LL(log->counted), LL(nr - log->next));
+	log->nr_entries = nr;
+}
+
+/* The end mark ends the log, whatever the superblock counts. */
+static void end_here(struct lw_log *log)
+{
+	log->looked = true;
+	if (log->counted > log->next)
+		snprintf(log->note, sizeof(log->note),
+			 "%s: the superblock counts %llu entries, but entry %llu is the mark %s: what follows at byte %llu is an older log's, and is not read",
+			 log->path, LL(log->counted), LL(log->next - 1),
+			 LW_END_MARK, LL(log->next_off));
+	log->nr_entries = log->next;
+}
+
+/* With LW_SALVAGE, the fault in log->error is the end. */
+static void salvage(struct lw_log *log)
+{
+	int n = snprintf(log->note, sizeof(log->note), "%s", log->error);
+
+	if (n > 0 && (size_t)n < sizeof(log->note))
+		snprintf(log->note + n, sizeof(log->note) - n,
+			 ": salvaged the %llu entries before it, left out %llu",
+			 LL(log->next), LL(log->nr_entries - log->next));
+	log->looked = true;
+	log->nr_entries = log->next;
 }
 
 int lw_next(struct lw_log *log, struct lw_entry *e)
 {
-	uint64_t nr_sectors, left, off = log->next_off;
-	const struct lw_disk_entry *d;
+	uint64_t next_off;
+	int ret;
 
+	if (log->next >= log->nr_entries && !log->looked &&
+	    !(log->how & LW_GROWING))
+		look_behind(log);
 	if (log->next >= log->nr_entries)
 		return 0;
-	if (off > log->size || log->size - off < log->sectorsize)
-		return fail(log, -EINVAL,
-			    "truncated: entry %llu of %llu at byte %llu, expected a header of %u bytes before the log's end at %llu",
-			    (unsigned long long)log->next,
-			    (unsigned long long)log->nr_entries,
-			    (unsigned long long)off, log->sectorsize,
-			    (unsigned long long)log->size);
-	populate(log, off + log->sectorsize);
-	d = (const void *)(log->map + off);
-	nr_sectors = get_le64(d->nr_sectors);
-	e->nr = log->next;
-	e->header_off = off;
-	e->flags = get_le64(d->flags);
-	e->mark_len = 0;
-
-	if (e->flags & ~(uint64_t)LW_KNOWN_FLAGS)
-		return fail(log, -EINVAL,
-			    "entry %llu at byte %llu: unknown flags 0x%llx, expected none beyond 0x%x",
-			    (unsigned long long)e->nr, (unsigned long long)off,
-			    (unsigned long long)e->flags, LW_KNOWN_FLAGS);
-	/* An all-zero header is no entry: the kernel never logs an empty one */
-	if (!e->flags && !nr_sectors)
-		return fail(log, -EINVAL,
-			    "entry %llu at byte %llu: neither data nor flags, expected an entry",
-			    (unsigned long long)e->nr, (unsigned long long)off);
-	if (get_le64(d->sector) > UINT64_MAX / log->sectorsize ||
-	    nr_sectors > UINT64_MAX / log->sectorsize - get_le64(d->sector))
-		return fail(log, -EINVAL,
-			    "entry %llu at byte %llu: sector %llu + %llu overflows",
-			    (unsigned long long)e->nr, (unsigned long long)off,
-			    (unsigned long long)get_le64(d->sector),
-			    (unsigned long long)nr_sectors);
-	e->off = get_le64(d->sector) * log->sectorsize;
-	e->len = nr_sectors * log->sectorsize;
-
-	off += log->sectorsize;
-	left = log->size - off;
-	e->data = log->map + off;
-	if (e->flags & LW_MARK) {
-		uint64_t len = get_le64(d->data_len);
-
-		if (len > log->sectorsize - sizeof(*d))
-			return fail(log, -EINVAL,
-				    "entry %llu at byte %llu: a mark of %llu bytes, expected at most %zu",
-				    (unsigned long long)e->nr,
-				    (unsigned long long)e->header_off,
-				    (unsigned long long)len,
-				    log->sectorsize - sizeof(*d));
-		e->mark_len = len;
-		e->data = (const uint8_t *)(d + 1);
+	ret = parse(log, log->next, log->next_off, e, &next_off);
+	if (ret < 0 && log->how & LW_SALVAGE) {
+		salvage(log);
+		return 0;
 	}
-	if (!(e->flags & LW_DISCARD)) {
-		if (e->len > left)
-			return fail(log, -EINVAL,
-				    "truncated: entry %llu at byte %llu has %llu bytes of data, expected them before the log's end at %llu",
-				    (unsigned long long)e->nr,
-				    (unsigned long long)e->header_off,
-				    (unsigned long long)e->len,
-				    (unsigned long long)log->size);
-		off += e->len;
-		populate(log, off);
-	}
-	log->next++;
-	log->next_off = off;
+	if (ret < 0)
+		return ret;
+	lw_seek(log, log->next + 1, next_off);
+	if (lw_is_mark(e, LW_END_MARK, strlen(LW_END_MARK)))
+		end_here(log);
 	return 1;
+}
+
+int lw_finish(struct lw_log *log)
+{
+	struct lw_entry e;
+	int ret;
+
+	while ((ret = lw_next(log, &e)) == 1)
+		;
+	return ret;
 }

@@ -4,7 +4,8 @@
  * drivers/md/dm-log-writes.c (struct log_write_super, log_write_entry):
  * one sector of superblock, then per entry one sector of header followed by
  * nr_sectors of data, which a discard does not have. A mark's text is in its
- * header sector.
+ * header sector. ackproof-log(5) tells what the reader accepts, and where it
+ * sees the end of a log.
  */
 #ifndef ACKPROOF_LOG_H
 #define ACKPROOF_LOG_H
@@ -13,8 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "source.h"
+
 #define LW_MAGIC	0x6a736677736872ULL
 #define LW_VERSION	1ULL
+
+/* The mark that the target leaves when it is removed: nothing follows it. */
+#define LW_END_MARK	"dm-log-writes-end"
 
 enum {
 	LW_FLUSH	= 1 << 0,
@@ -39,17 +45,30 @@ struct lw_disk_entry {
 	__le64	data_len;
 };
 
-/* An open log: mapped whole, read-only. */
+/* How to open a log */
+enum {
+	LW_SALVAGE	= 1 << 0,	/* a fault is the end; see lw_next() */
+	LW_HEADERS	= 1 << 1,	/* no data is looked at but the marks' */
+	LW_GROWING	= 1 << 2,	/* only what the superblock counts */
+};
+
+/* An open log */
 struct lw_log {
 	char		*path;
-	const uint8_t	*map;
-	uint64_t	size;		/* of the log file or device, in bytes */
+	struct source	src;
+	unsigned int	how;
 	uint32_t	sectorsize;	/* the log's unit, in bytes */
-	uint64_t	nr_entries;	/* what the superblock counts */
+	uint64_t	counted;	/* entries that the superblock counts */
+	uint64_t	nr_entries;	/* and that there are, as far as is
+					 * known: final after the last */
 	uint64_t	next;		/* number of the entry lw_next() reads */
 	uint64_t	next_off;	/* and its header's byte offset */
-	uint64_t	populated;	/* bytes that are mapped in already */
+	void		*header;	/* with LW_HEADERS, the last one */
+	bool		no_super;	/* salvaged without one */
+	bool		looked;		/* behind what the superblock counts */
 	char		error[512];	/* why the last call failed */
+	char		note[512];	/* what is odd about the log's end, or
+					 * empty: for people, once */
 };
 
 /* One entry, in bytes whatever the log's sector size. */
@@ -59,32 +78,56 @@ struct lw_entry {
 	uint64_t	off;		/* byte offset on the device */
 	uint64_t	len;		/* bytes written or discarded */
 	uint64_t	flags;
-	const uint8_t	*data;		/* the payload, or a mark's text */
-	uint32_t	mark_len;	/* of a mark's text, not terminated */
+	const uint8_t	*data;		/* the payload */
+	const char	*mark;		/* a mark's text, not terminated */
+	uint32_t	mark_len;
 };
 
 /*
- * Open @path, a file or a block device. Returns 0, or -errno with log->error
- * set: -EINVAL where the contents are not a log that can be read. The caller
- * owns @log and ends it with lw_close(), also after a failure.
+ * Open @path: a file, a block device, or a file of zstd in seekable frames; @how
+ * is LW_SALVAGE and the like. Returns 0, or -errno with log->error set: -EINVAL
+ * where the contents are not a log that can be read. The caller owns @log and
+ * ends it with lw_close(), also after a failure.
  */
-int lw_open(struct lw_log *log, const char *path);
+int lw_open(struct lw_log *log, const char *path, unsigned int how);
 void lw_close(struct lw_log *log);
 
-/* Go back to the first entry. */
+/* Go back to the first entry, or to number @nr, whose header is at @off. */
 void lw_rewind(struct lw_log *log);
+void lw_seek(struct lw_log *log, uint64_t nr, uint64_t off);
+
+/* Look again at a log that grows. Returns 0 or as lw_open() does. */
+int lw_refresh(struct lw_log *log);
 
 /*
- * Read the next entry. Returns 1 with *@e filled in (its pointers live as long
- * as the log), 0 after the last, or -EINVAL with log->error naming the file,
- * the entry, the byte offset and what was expected there.
+ * Read the next entry. Returns 1 with *@e filled in (its pointers live until
+ * the next call or, if the source is not packed, as long as the log), 0 after
+ * the last, or -errno with log->error naming the file, the entry, the byte
+ * offset and what was expected there.
+ *
+ * The superblock is written after FUA entries and marks only, and before the
+ * next entry (log_super(), in order since 5.3, commit 211ad4b73303). So valid
+ * entries behind those that it counts are read, but no further than to the
+ * first FUA entry or mark: if more follow, they are an older log's, and so may
+ * be those before, and none is read. LW_END_MARK ends the log whatever the
+ * superblock counts. log->note tells of each such case.
+ *
+ * With LW_SALVAGE, a fault is the end as well, and log->note tells of it.
  */
 int lw_next(struct lw_log *log, struct lw_entry *e);
 
-/* True for an entry that changes the device: a write with data or a discard */
-static inline bool lw_changes_device(const struct lw_entry *e)
+/* Go to the log's end, so that log->nr_entries and log->note are final. */
+int lw_finish(struct lw_log *log);
+
+/* "FLUSH|FUA", "NONE", or unknown ones as numbers. Returns @buf. */
+#define LW_FLAGS_MAX	64
+const char *lw_flags(uint64_t flags, char buf[LW_FLAGS_MAX]);
+
+static inline bool lw_is_mark(const struct lw_entry *e, const char *text,
+			      size_t len)
 {
-	return e->len && !(e->flags & LW_MARK);
+	return e->flags & LW_MARK && e->mark_len == len &&
+	       !__builtin_memcmp(e->mark, text, len);
 }
 
 #endif

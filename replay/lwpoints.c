@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 		    "expected a capture and points; see lwpoints --help");
 	if (capture_load(&cap, argv[optind], false, error, sizeof(error)))
 		die(EXIT_USAGE, "%s", error);
-	if (lw_open(&log, cap.log))
+	if (lw_open(&log, cap.log, 0))
 		die(EXIT_USAGE, "%s", log.error);
 	if (audit_run(&a, &log, &cap.model, error, sizeof(error)))
 		die(EXIT_LOSS, "%s", error);

@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 		die(EXIT_USAGE,
 		    "expected --size, a log and an image; see lwreplay --help");
 	image = argv[optind + 1];
-	if (lw_open(&log, argv[optind]))
+	if (lw_open(&log, argv[optind], 0))
 		die(EXIT_USAGE, "%s", log.error);
 	if (to == UINT64_MAX && log.nr_entries)
 		to = log.nr_entries - 1;

@@ -63,7 +63,7 @@ static int collect(struct points all[NR_KINDS], struct lw_log *log,
 			struct mark mark;
 
 			add(&all[MARK], e.nr);
-			mark_parse(m, e.data, e.mark_len, &mark);
+			mark_parse(m, e.mark, e.mark_len, &mark);
 			if (mark.kind == MARK_ACK)
 				add(&all[ACK], e.nr);
 		}

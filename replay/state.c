@@ -127,7 +127,7 @@ static int apply(struct state *s, const struct lw_entry *e)
 {
 	int ret;
 
-	if (!lw_changes_device(e))
+	if (!e->len)
 		return 0;
 	if (e->off > s->size || e->len > s->size - e->off)
 		return fail(s, -EINVAL,

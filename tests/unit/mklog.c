@@ -2,7 +2,6 @@
 /* Synthetic logs for the unit tests; see mklog.h. */
 
 #define _GNU_SOURCE
-#include <endian.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../replay/le.h"
 #include "../../replay/util.h"
 #include "mklog.h"
 
@@ -75,9 +75,9 @@ void mklog_init(struct mklog *l, const struct model *m, uint32_t sectorsize)
 	l->sectorsize = sectorsize;
 	l->path = xasprintf("%s/log", scratch());
 	super = append(l, NULL, sectorsize);
-	super->magic = htole64(LW_MAGIC);
-	super->version = htole64(LW_VERSION);
-	super->sectorsize = htole32(sectorsize);
+	super->magic = put_le64(LW_MAGIC);
+	super->version = put_le64(LW_VERSION);
+	super->sectorsize = put_le32(sectorsize);
 }
 
 void mklog_free(struct mklog *l)
@@ -92,12 +92,22 @@ uint64_t mklog_header(struct mklog *l, uint64_t sector, uint64_t nr_sectors,
 {
 	struct lw_disk_entry *e = append(l, NULL, l->sectorsize);
 
-	e->sector = htole64(sector);
-	e->nr_sectors = htole64(nr_sectors);
-	e->flags = htole64(flags);
-	e->data_len = htole64(data_len);
-	((struct lw_disk_super *)l->buf)->nr_entries = htole64(l->nr + 1);
+	e->sector = put_le64(sector);
+	e->nr_sectors = put_le64(nr_sectors);
+	e->flags = put_le64(flags);
+	e->data_len = put_le64(data_len);
+	((struct lw_disk_super *)l->buf)->nr_entries = put_le64(l->nr + 1);
 	return l->nr++;
+}
+
+void mklog_raw(struct mklog *l, const void *data, size_t len)
+{
+	append(l, data, len);
+}
+
+void mklog_count(struct mklog *l, uint64_t nr)
+{
+	((struct lw_disk_super *)l->buf)->nr_entries = put_le64(nr);
 }
 
 uint64_t mklog_write(struct mklog *l, uint64_t flags, uint64_t off,

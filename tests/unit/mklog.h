@@ -54,6 +54,12 @@ uint64_t mklog_part(struct mklog *l, uint64_t off, uint32_t writer,
 uint64_t mklog_header(struct mklog *l, uint64_t sector, uint64_t nr_sectors,
 		      uint64_t flags, uint64_t data_len);
 
+/* Bytes as they are, or zeros if @data is NULL. */
+void mklog_raw(struct mklog *l, const void *data, size_t len);
+
+/* Make the superblock count @nr entries: what is appended later changes it. */
+void mklog_count(struct mklog *l, uint64_t nr);
+
 /* Save as l->path, and capture.json beside it. */
 void mklog_save(struct mklog *l);
 

@@ -89,7 +89,7 @@ static int run(void)
 
 	error[0] = '\0';
 	mklog_save(&l);
-	if (lw_open(&log, l.path))
+	if (lw_open(&log, l.path, 0))
 		die(EXIT_LOSS, "%s", log.error);
 	ret = audit_run(&a, &log, &m, error, sizeof(error));
 	lw_close(&log);
@@ -550,7 +550,7 @@ static void incomplete(void)
 
 	start(1);
 	mklog_header(&l, 0, 0, 0, 0);
-	refused("entry 1 at byte 1024: neither data nor flags, expected an entry");
+	refused("entry 1 at byte 1024: neither data nor flags, expected an entry, one of 2");
 
 	/* nothing is kept of losses found before the fault */
 	start(1);

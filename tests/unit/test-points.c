@@ -56,7 +56,7 @@ static void end_log(void)
 	mklog_write(&l, 0, PLACE, junk, sizeof(junk));
 	mklog_text(&l, "dm-log-writes-end", 17);
 	mklog_save(&l);
-	if (lw_open(&lw, l.path) ||
+	if (lw_open(&lw, l.path, 0) ||
 	    audit_run(&a, &lw, &m, error, sizeof(error)))
 		die(EXIT_LOSS, "%s%s", lw.error, error);
 }
@@ -212,7 +212,7 @@ static void bad_log(void)
 	e = (struct lw_disk_entry *)(l.buf + 512);
 	e->flags = ~e->flags;
 	mklog_save(&l);
-	want = xasprintf("%s: entry 0 at byte 512: unknown flags 0xfffffffffffffff7, expected none beyond 0x1f",
+	want = xasprintf("%s: entry 0 at byte 512: flags FLUSH|FUA|DISCARD|METADATA|0xffffffffffffffe0, expected none but FLUSH, FUA, DISCARD, MARK and METADATA",
 			 l.path);
 	chosen("ack", want);
 	close_log();

@@ -37,7 +37,7 @@ static void open_all(void)
 {
 	make_target();
 	mklog_save(&l);
-	if (lw_open(&lw, l.path) || state_open(&s, &lw, target))
+	if (lw_open(&lw, l.path, 0) || state_open(&s, &lw, target))
 		die(EXIT_LOSS, "%s%s", lw.error, s.error);
 }
 
@@ -205,7 +205,7 @@ static void past_the_end(void)
 	refused("entry 1 at byte 1536 writes bytes 512 to 1049088, expected within the target's 1048576");
 	start();
 	mklog_header(&l, 0, 0, 1 << 9, 0);
-	refused("entry 1 at byte 1536: unknown flags 0x200, expected none beyond 0x1f");
+	refused("entry 1 at byte 1536: flags 0x200, expected none but FLUSH, FUA, DISCARD, MARK and METADATA");
 
 	start();
 	mklog_discard(&l, 512, SIZE - 512);
@@ -264,7 +264,7 @@ static void no_target(void)
 
 	start();
 	mklog_save(&l);
-	if (lw_open(&lw, l.path))
+	if (lw_open(&lw, l.path, 0))
 		die(EXIT_LOSS, "%s", lw.error);
 	ok_int(state_open(&s, &lw, path), -ENOENT, "no such target");
 	ok_str(s.error, want, "with its message");
