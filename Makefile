@@ -40,7 +40,7 @@ UNITS	= $(UNIT:%=$(B)/tests/unit/test-%)
 # the log and all on top of it, and nothing in it reaches into the harness.
 LIB	= $(B)/libackproof.a
 LIB_OBJS = $(addprefix $(B)/replay/, audit.o blockdev.o capture.o dm.o \
-	     extmap.o index.o log.o points.o source.o state.o \
+	     digest.o extmap.o index.o log.o points.o source.o state.o \
 	     util.o zst.o) \
 	   $(addprefix $(B)/workloads/, model.o verify.o)
 
@@ -68,6 +68,9 @@ $(B)/bin/lwreplay: LIBS = -lzstd
 
 $(UNITS): %: %.o $(B)/tests/unit/mklog.o $(LIB)
 $(UNITS): LIBS = -lzstd -ljansson
+# This one stands between the library and the target
+$(B)/tests/unit/test-state: LIBS += -Wl,--wrap=pwrite,--wrap=fallocate \
+	-Wl,--wrap=fdatasync
 
 # A capture for the tests of the shell side
 MKCAPTURE = $(B)/tests/shell/mkcapture

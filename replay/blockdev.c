@@ -3,11 +3,13 @@
 
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 
 #include <blkid/blkid.h>
 
 #include "blockdev.h"
+#include "util.h"
 
 static void free_probe(blkid_probe *pr)
 {
@@ -37,4 +39,22 @@ int blockdev_signature(const char *path, char *what, size_t size)
 		type = "several";
 	snprintf(what, size, "%s", type);
 	return 1;
+}
+
+void blockdev_refuse(const char *path, bool force)
+{
+	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+	char what[64];
+	int ret;
+
+	if (fd < 0 && errno == EBUSY)
+		die(EXIT_USAGE, "%s: is mounted or in use", path);
+	ret = force ? 0 : blockdev_signature(path, what, sizeof(what));
+	if (ret < 0) {
+		errno = -ret;
+		die(EXIT_USAGE, "%s: cannot look for signatures: %m", path);
+	}
+	if (ret)
+		die(EXIT_USAGE, "%s: holds %s: use --force to overwrite it",
+		    path, what);
 }

@@ -3,6 +3,7 @@
 #ifndef ACKPROOF_BLOCKDEV_H
 #define ACKPROOF_BLOCKDEV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -11,5 +12,11 @@
  * if the device cannot be read.
  */
 int blockdev_signature(const char *path, char *what, size_t size);
+
+/*
+ * Refuse, fatally, to write to  if it is a device in use or, unless
+ * , holds a signature.
+ */
+void blockdev_refuse(const char *path, bool force);
 
 #endif

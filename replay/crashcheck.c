@@ -148,20 +148,6 @@ static void check_snapshot(uint64_t point)
 		    (unsigned long long)point, status);
 }
 
-static void refuse_signature(const char *path)
-{
-	char what[64];
-	int ret = blockdev_signature(path, what, sizeof(what));
-
-	if (ret < 0) {
-		errno = -ret;
-		die(EXIT_USAGE, "%s: cannot look for signatures: %m", path);
-	}
-	if (ret)
-		die(EXIT_USAGE, "%s: holds %s: use --force to overwrite it",
-		    path, what);
-}
-
 /* mount(8) takes all options in one string, mount(2) wants two kinds apart */
 static void read_mount_options(struct checker *c)
 {
@@ -276,12 +262,10 @@ int main(int argc, char **argv)
 		die(EXIT_USAGE, "%s", error);
 	if (lw_open(&c.log, c.cap.log, 0))
 		die(EXIT_USAGE, "%s", c.log.error);
-	if (!force) {
-		refuse_signature(c.base);
-		refuse_signature(c.cow);
-	}
+	blockdev_refuse(c.base, force);
+	blockdev_refuse(c.cow, force);
 	read_mount_options(&c);
-	if (state_open(&c.state, &c.log, c.base))
+	if (state_open(&c.state, &c.log, NULL, c.base))
 		die(EXIT_USAGE, "%s", c.state.error);
 	if (c.state.size < c.cap.data_size)
 		die(EXIT_USAGE, "%s: %llu bytes, expected at least %llu",

@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 	}
 	close(fd);
 	if (!ret && log.nr_entries) {
-		if (state_open(&s, &log, image) ||
+		if (state_open(&s, &log, NULL, image) ||
 		    state_advance(&s, to, NULL, NULL)) {
 			warn("%s", s.error);
 			ret = EXIT_LOSS;
