@@ -33,14 +33,14 @@ endif
 TOOLS	= lwaudit lwpoints lwreplay crashcheck fsync-writers supervise init
 BINS	= $(TOOLS:%=$(B)/bin/%)
 
-UNIT	= audit capture extmap index log model points state verify zst
+UNIT	= audit capture check extmap index log model points state verify zst
 UNITS	= $(UNIT:%=$(B)/tests/unit/test-%)
 
 # All that is not a tool's own: each takes what it needs. It is one library with
 # the log and all on top of it, and nothing in it reaches into the harness.
 LIB	= $(B)/libackproof.a
-LIB_OBJS = $(addprefix $(B)/replay/, audit.o blockdev.o capture.o dm.o \
-	     digest.o extmap.o index.o log.o points.o source.o state.o \
+LIB_OBJS = $(addprefix $(B)/replay/, audit.o blockdev.o capture.o check.o \
+	     digest.o dm.o extmap.o index.o log.o points.o source.o state.o \
 	     util.o zst.o) \
 	   $(addprefix $(B)/workloads/, model.o verify.o)
 

@@ -16,8 +16,6 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <jansson.h>
 #include <libmount/libmount.h>
@@ -25,6 +23,7 @@
 #include "../workloads/verify.h"
 #include "blockdev.h"
 #include "capture.h"
+#include "check.h"
 #include "dm.h"
 #include "log.h"
 #include "state.h"
@@ -108,27 +107,14 @@ static void see_loss(const struct verify_loss *l, void *arg)
 /* xfs_repair -n: 0 clean, 1 it found something. Anything else: it failed. */
 static int run_repair(const char *node)
 {
+	char *argv[] = { "xfs_repair", "-n", (char *)node, NULL };
+	char what[128];
 	int status;
-	pid_t pid = fork();
 
-	if (pid < 0)
-		die(EXIT_LOSS, "cannot fork: %m");
-	if (pid == 0) {
-		if (dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
-			execlp("xfs_repair", "xfs_repair", "-n", node, NULL);
-		warn("cannot run xfs_repair: %m");
-		_exit(127);
-	}
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			die(EXIT_LOSS, "cannot wait for xfs_repair: %m");
-	if (WIFSIGNALED(status))
-		die(EXIT_LOSS, "xfs_repair was killed by SIG%s",
-		    sigabbrev_np(WTERMSIG(status)));
-	if (WEXITSTATUS(status) > 1)
-		die(EXIT_LOSS, "xfs_repair -n exited with %d",
-		    WEXITSTATUS(status));
-	return WEXITSTATUS(status);
+	check_run_argv(argv, NULL, what, sizeof(what), &status);
+	if (status < 0 || status > 1)
+		die(EXIT_LOSS, "xfs_repair -n: %s", what);
+	return status;
 }
 
 /*
