@@ -33,15 +33,16 @@ endif
 TOOLS	= lwaudit lwpoints lwreplay crashcheck fsync-writers supervise init
 BINS	= $(TOOLS:%=$(B)/bin/%)
 
-UNIT	= audit capture check extmap index log model points state verify zst
+UNIT	= audit capture check extmap index log model places points state \
+	  verify where zst
 UNITS	= $(UNIT:%=$(B)/tests/unit/test-%)
 
 # All that is not a tool's own: each takes what it needs. It is one library with
 # the log and all on top of it, and nothing in it reaches into the harness.
 LIB	= $(B)/libackproof.a
 LIB_OBJS = $(addprefix $(B)/replay/, audit.o blockdev.o capture.o check.o \
-	     digest.o dm.o extmap.o index.o log.o points.o source.o state.o \
-	     util.o zst.o) \
+	     compare.o digest.o dm.o extmap.o index.o log.o places.o points.o \
+	     progress.o seen.o source.o state.o util.o where.o zst.o) \
 	   $(addprefix $(B)/workloads/, model.o verify.o)
 
 all: $(BINS)
@@ -64,7 +65,7 @@ $(B)/bin/crashcheck: LIBS = -lzstd -ljansson -ldevmapper -lmount -lblkid
 $(B)/bin/fsync-writers: LIBS = -ljansson -ldevmapper
 $(B)/bin/lwaudit: LIBS = -lzstd -ljansson -lsmartcols
 $(B)/bin/lwpoints: LIBS = -lzstd -ljansson
-$(B)/bin/lwreplay: LIBS = -lzstd
+$(B)/bin/lwreplay: LIBS = -lzstd -ljansson -lblkid
 
 $(UNITS): %: %.o $(B)/tests/unit/mklog.o $(LIB)
 $(UNITS): LIBS = -lzstd -ljansson
@@ -72,12 +73,13 @@ $(UNITS): LIBS = -lzstd -ljansson
 $(B)/tests/unit/test-state: LIBS += -Wl,--wrap=pwrite,--wrap=fallocate \
 	-Wl,--wrap=fdatasync
 
-# A capture for the tests of the shell side
-MKCAPTURE = $(B)/tests/shell/mkcapture
-$(MKCAPTURE): $(B)/tests/shell/mkcapture.o $(B)/tests/unit/mklog.o $(LIB)
-$(MKCAPTURE): LIBS = -lzstd
+# Captures and logs for the tests of the shell side
+MADE	= mkcapture mklog
+MAKERS	= $(MADE:%=$(B)/tests/shell/%)
+$(MAKERS): %: %.o $(B)/tests/unit/mklog.o $(LIB)
+$(MAKERS): LIBS = -lzstd
 
-$(BINS) $(UNITS) $(MKCAPTURE):
+$(BINS) $(UNITS) $(MAKERS):
 	@mkdir -p $(@D)
 	@echo "  LD    $(@F)"
 	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
@@ -121,7 +123,7 @@ check-man: all
 check-unit: $(UNITS)
 	$(Q)$(PROVE) --exec "" $(UNITS)
 
-check-shell: all $(MKCAPTURE)
+check-shell: all $(MAKERS)
 	$(Q)B=$(B) bats tests/shell
 
 # Real kernels: builds the variants that they need first

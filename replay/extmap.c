@@ -103,7 +103,7 @@ static void add_chunk(struct extmap *m)
 
 	if (!l)
 		die(EXIT_CANNOT, "out of memory (%d bytes)", CHUNK);
-	/* in any order, sets miss the TLB otherwise; a kernel may not have it */
+	/* sets in any order miss the TLB otherwise; a kernel may have none */
 	madvise(l, CHUNK, MADV_HUGEPAGE);
 	m->chunk = xrealloc(m->chunk, m->nr_chunks + 1, sizeof(*m->chunk));
 	m->chunk[m->nr_chunks++] = l;

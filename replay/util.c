@@ -115,6 +115,27 @@ uint64_t arg_u64(const char *opt, const char *s, uint64_t min, uint64_t max)
 	return v;
 }
 
+uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max)
+{
+	static const char suffixes[] = "KMGT";
+	CLEANUP_FREE char *number = xstrdup(s);
+	size_t len = strlen(s);
+	const char *suffix = len ? strchr(suffixes, s[len - 1]) : NULL;
+	unsigned int shift = 0;
+	uint64_t v;
+
+	if (suffix) {
+		shift = 10 * (suffix - suffixes + 1);
+		number[len - 1] = '\0';
+	}
+	if (parse_u64(number, 0, UINT64_MAX >> shift, &v) ||
+	    v << shift < min || v << shift > max)
+		die(EXIT_USAGE,
+		    "%s: '%s' is not a size from %llu to %llu bytes, maybe with K, M, G or T",
+		    opt, s, (unsigned long long)min, (unsigned long long)max);
+	return v << shift;
+}
+
 int pwrite_all(int fd, const void *buf, size_t len, uint64_t off)
 {
 	while (len) {

@@ -50,6 +50,9 @@ int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *val);
 /* parse_u64() for an option's argument: a bad one ends with EXIT_USAGE. */
 uint64_t arg_u64(const char *opt, const char *s, uint64_t min, uint64_t max);
 
+/* The same for a size in bytes, maybe with a suffix K, M, G or T (of 1024). */
+uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max);
+
 /* Write or read all @len bytes at @off. Returns 0 or -errno (-EIO: short). */
 int pwrite_all(int fd, const void *buf, size_t len, uint64_t off);
 int pread_all(int fd, void *buf, size_t len, uint64_t off);
