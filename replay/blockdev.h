@@ -14,8 +14,8 @@
 int blockdev_signature(const char *path, char *what, size_t size);
 
 /*
- * Refuse, fatally, to write to  if it is a device in use or, unless
- * , holds a signature.
+ * Refuse, fatally, to write to @path if it is a device in use or, unless
+ * @force, holds a signature.
  */
 void blockdev_refuse(const char *path, bool force);
 

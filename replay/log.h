@@ -123,6 +123,13 @@ int lw_finish(struct lw_log *log);
 #define LW_FLAGS_MAX	64
 const char *lw_flags(uint64_t flags, char buf[LW_FLAGS_MAX]);
 
+/* Sectors of the log in bytes, or UINT64_MAX where those are too many. */
+static inline uint64_t lw_bytes(const struct lw_log *log, uint64_t sectors)
+{
+	return sectors > UINT64_MAX / log->sectorsize ? UINT64_MAX :
+	       sectors * log->sectorsize;
+}
+
 static inline bool lw_is_mark(const struct lw_entry *e, const char *text,
 			      size_t len)
 {

@@ -312,9 +312,9 @@ static void open_target(struct job *j)
 	if (!j->where_path && (j->size || S_ISREG(st.st_mode)))
 		j->where_path = xasprintf("%s.lwstate", j->target);
 
-	j->where.from = j->start_sector * j->log.sectorsize;
+	j->where.from = lw_bytes(&j->log, j->start_sector);
 	j->where.until = j->end_sector == UINT64_MAX ? UINT64_MAX :
-			 (j->end_sector + 1) * j->log.sectorsize;
+			 lw_bytes(&j->log, j->end_sector + 1);
 	if (lw_index_identity(&j->idx, &j->log, &j->where.log))
 		give_up(j, EXIT_LOSS, "%s", j->idx.error);
 	if (!j->size && !j->wipe && !j->from) {

@@ -284,6 +284,15 @@ refuses()
 	[ "$(sectors)" = "5 0" ]
 }
 
+@test "sector numbers whose bytes do not fit 64 bits" {
+	new --start-sector $((1 << 55))
+	holds
+	new --end-sector $(((1 << 55) - 1))
+	holds 5 0 0 0 10 0 0 0 9 9
+	new --start-sector 2 --end-sector 18446744073709551615 --to 4
+	holds 0 0 3
+}
+
 @test "a write past the target's end: where, and no image is left" {
 	refuses 1 "img: log: entry 2 at byte 2560 writes bytes 1024 to 1536, expected within the target's 1024" \
 		--size 1024 log img

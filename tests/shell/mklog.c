@@ -13,7 +13,6 @@
  */
 
 #define _GNU_SOURCE
-#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +58,7 @@ int main(int argc, char **argv)
 			die(EXIT_USAGE, "'%s' is no entry", line);
 	}
 	if (super != UINT64_MAX)
-		((struct lw_disk_super *)l.buf)->nr_entries = htole64(super);
+		mklog_count(&l, super);
 	mklog_save(&l);
 	mklog_free(&l);
 	return EXIT_OK;
