@@ -30,7 +30,8 @@ ifeq ($(V),1)
 Q	=
 endif
 
-TOOLS	= lwaudit lwpoints lwreplay crashcheck fsync-writers supervise init
+TOOLS	= lwaudit lwpoints lwreplay replay-log crashcheck \
+	  fsync-writers supervise init
 BINS	= $(TOOLS:%=$(B)/bin/%)
 
 UNIT	= audit capture check extmap index log model places points state \
@@ -59,6 +60,7 @@ $(B)/bin/init: $(B)/harness/guest/init.o
 $(B)/bin/lwaudit: $(B)/replay/lwaudit.o
 $(B)/bin/lwpoints: $(B)/replay/lwpoints.o
 $(B)/bin/lwreplay: $(B)/replay/lwreplay.o
+$(B)/bin/replay-log: $(B)/replay/replay-log.o
 $(B)/bin/supervise: $(B)/harness/engine/supervise.o
 
 $(B)/bin/crashcheck: LIBS = -lzstd -ljansson -ldevmapper -lmount -lblkid
@@ -66,6 +68,7 @@ $(B)/bin/fsync-writers: LIBS = -ljansson -ldevmapper
 $(B)/bin/lwaudit: LIBS = -lzstd -ljansson -lsmartcols
 $(B)/bin/lwpoints: LIBS = -lzstd -ljansson
 $(B)/bin/lwreplay: LIBS = -lzstd -ljansson -lblkid
+$(B)/bin/replay-log: LIBS = -lzstd -lblkid
 
 $(UNITS): %: %.o $(B)/tests/unit/mklog.o $(LIB)
 $(UNITS): LIBS = -lzstd -ljansson
