@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include <blkid/blkid.h>
 
@@ -39,6 +40,17 @@ int blockdev_signature(const char *path, char *what, size_t size)
 		type = "several";
 	snprintf(what, size, "%s", type);
 	return 1;
+}
+
+bool blockdev_same(const char *path, int fd)
+{
+	struct stat a, b;
+
+	if (stat(path, &a) || fstat(fd, &b))
+		return false;
+	if (S_ISBLK(a.st_mode) && S_ISBLK(b.st_mode))
+		return a.st_rdev == b.st_rdev;
+	return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 void blockdev_refuse(const char *path, bool force)

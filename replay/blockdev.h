@@ -13,6 +13,9 @@
  */
 int blockdev_signature(const char *path, char *what, size_t size);
 
+/* Is @path what @fd is open on? False if there is no @path. */
+bool blockdev_same(const char *path, int fd);
+
 /*
  * Refuse, fatally, to write to @path if it is a device in use or, unless
  * @force, holds a signature.

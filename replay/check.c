@@ -57,7 +57,7 @@ static char **join_environ(char *const env[])
 }
 
 /* Returns 0, or the errno of why it was not started. */
-static int spawn(pid_t *pid, char *const argv[], char *const env[])
+static int spawn(pid_t *pid, char *const argv[], char *const env[], int out)
 {
 	CLEANUP_FREE char **all = join_environ(env);
 	posix_spawn_file_actions_t actions;
@@ -69,7 +69,7 @@ static int spawn(pid_t *pid, char *const argv[], char *const env[])
 	ret = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO,
 					       "/dev/null", O_RDONLY, 0);
 	if (!ret)
-		ret = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO,
+		ret = posix_spawn_file_actions_adddup2(&actions, out,
 						       STDOUT_FILENO);
 	if (!ret)
 		ret = posix_spawnp(pid, argv[0], &actions, NULL, argv, all);
@@ -78,7 +78,7 @@ static int spawn(pid_t *pid, char *const argv[], char *const env[])
 }
 
 /* As spawn(), and wait for its end: @status is that of wait(2). */
-static int run(char *const argv[], char *const env[], int *status,
+static int run(char *const argv[], char *const env[], int out, int *status,
 	       char *what, size_t size)
 {
 	struct sigaction old, dfl = { .sa_handler = SIG_DFL };
@@ -87,7 +87,7 @@ static int run(char *const argv[], char *const env[], int *status,
 
 	/* statuses are lost where it is ignored, as our parent may have it */
 	sigaction(SIGCHLD, &dfl, &old);
-	ret = spawn(&pid, argv, env);
+	ret = spawn(&pid, argv, env, out);
 	if (ret)
 		snprintf(what, size, "cannot be started: %s", strerror(ret));
 	while (!ret && waitpid(pid, status, 0) < 0) {
@@ -136,13 +136,13 @@ static void tell_signal(int sig, char *what, size_t size)
 }
 
 enum check_verdict check_run_argv(char *const argv[], char *const env[],
-				  char *what, size_t size, int *exit_status)
+				  int out, char *what, size_t size, int *exit_status)
 {
 	int status;
 
 	what[0] = '\0';
 	*exit_status = -1;
-	if (run(argv, env, &status, what, size))
+	if (run(argv, env, out, &status, what, size))
 		return CHECK_BAD;
 	if (WIFSIGNALED(status)) {
 		tell_signal(WTERMSIG(status), what, size);
@@ -156,13 +156,13 @@ enum check_verdict check_run_argv(char *const argv[], char *const env[],
 }
 
 enum check_verdict check_run_shell(const char *command, char *const env[],
-				   char *what, size_t size)
+				   int out, char *what, size_t size)
 {
 	char *argv[] = { "sh", "-c", (char *)command, NULL };
 	int exit_status;
 	enum check_verdict verdict;
 
-	verdict = check_run_argv(argv, env, what, size, &exit_status);
+	verdict = check_run_argv(argv, env, out, what, size, &exit_status);
 	if (exit_status > 0)
 		tell_exit(exit_status, shell_note(exit_status), what, size);
 	return verdict;

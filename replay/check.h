@@ -14,7 +14,8 @@ enum check_verdict { CHECK_GOOD, CHECK_BAD };
  * and its arguments up to a NULL; or a command line for sh. To this process's
  * environment come the "NAME=value" strings of @env up to a NULL, in the place
  * of any with the same name; @env may be NULL. The command has no input, and
- * its output goes to the standard error. A ctrl-C ends this process, too.
+ * its output goes to the descriptor @out: to the standard error, where ours is
+ * data. A ctrl-C ends this process, too.
  *
  * Exit status 0 is good. All else is bad, also a command that cannot be
  * started, and @what, of @size bytes, tells it: "exit status 4", "killed by
@@ -23,8 +24,8 @@ enum check_verdict { CHECK_GOOD, CHECK_BAD };
  * @exit_status gets the exit status, or -1 where there is none.
  */
 enum check_verdict check_run_argv(char *const argv[], char *const env[],
-				  char *what, size_t size, int *exit_status);
+				  int out, char *what, size_t size, int *exit_status);
 enum check_verdict check_run_shell(const char *command, char *const env[],
-				   char *what, size_t size);
+				   int out, char *what, size_t size);
 
 #endif

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <jansson.h>
 #include <libmount/libmount.h>
@@ -111,7 +112,8 @@ static int run_repair(const char *node)
 	char what[128];
 	int status;
 
-	check_run_argv(argv, NULL, what, sizeof(what), &status);
+	check_run_argv(argv, NULL, STDERR_FILENO, what, sizeof(what),
+		       &status);
 	if (status < 0 || status > 1)
 		die(EXIT_LOSS, "xfs_repair -n: %s", what);
 	return status;

@@ -305,6 +305,8 @@ static void open_target(struct job *j)
 	bool known = false;
 	struct stat st;
 
+	if (blockdev_same(j->target, j->log.src.fd))
+		die(EXIT_USAGE, "%s: is the log itself", j->target);
 	if (j->size)
 		create_target(j);
 	else if (stat(j->target, &st))
@@ -440,7 +442,7 @@ static void run_fsck(struct job *j, char *what, size_t size)
 		give_up(j, EXIT_LOSS, "%s", j->state.error);
 	stamp = state_stamp(&j->state);
 	fflush(stdout);
-	check_run_shell(j->fsck, env, what, size);
+	check_run_shell(j->fsck, env, STDERR_FILENO, what, size);
 	/* what comes next would be built on what is not there any more */
 	if (state_stamp(&j->state) != stamp)
 		give_up(j, EXIT_LOSS,

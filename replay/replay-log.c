@@ -359,13 +359,9 @@ static void see_entry(const struct lw_entry *e, void *arg)
  */
 static void refuse_target(const struct job *j)
 {
-	struct stat log, target;
-
-	if (stat(j->target, &target) || fstat(j->log.src.fd, &log))
+	if (access(j->target, F_OK))
 		die(EXIT_FAILURE, "%s: %m", j->target);
-	if ((S_ISBLK(log.st_mode) && S_ISBLK(target.st_mode) &&
-	     log.st_rdev == target.st_rdev) ||
-	    (log.st_dev == target.st_dev && log.st_ino == target.st_ino))
+	if (blockdev_same(j->target, j->log.src.fd))
 		die(EXIT_FAILURE, "%s: is the log itself", j->target);
 	blockdev_refuse(j->target, true);
 }
@@ -424,15 +420,15 @@ static void sync_target(struct job *j)
 
 static void check(struct job *j)
 {
-	const char *const env[] = { NULL };
-	char what[CHECK_WHAT_MAX];
+	char what[128];
 	struct state *s = &j->state;
 	uint64_t stamp;
 
 	sync_target(j);
 	stamp = state_stamp(s);
 	fflush(stdout);
-	if (check_shell(j->fsck, env, what, sizeof(what))) {
+	if (check_run_shell(j->fsck, NULL, STDOUT_FILENO, what,
+			    sizeof(what))) {
 		warn("'%s': %s", j->fsck, what);
 		fprintf(stderr, "Fsck errored out on entry %llu\n",
 			LL(s->done - 1));

@@ -138,6 +138,10 @@ refuses()
 	refuses 2 "img: where it stands is not known: --from POINT, *" log img
 	refuses 2 "img: cannot create: File exists" --size 8192 log img
 	refuses 2 "none: No such file or directory; --size creates it" log none
+	cp log copy
+	ln log link
+	refuses 2 "link: is the log itself" --wipe log link
+	cmp log copy
 	cmp img before
 	lwreplay --wipe --to 0 log img
 	holds 1 1

@@ -74,10 +74,10 @@ static enum check_verdict run(char *const argv[], const char *command,
 	strcpy(what, "?");
 	exit_status = -2;
 	if (argv)
-		verdict = check_run_argv(argv, env, what, sizeof(what),
+		verdict = check_run_argv(argv, env, STDERR_FILENO, what, sizeof(what),
 					 &exit_status);
 	else
-		verdict = check_run_shell(command, env, what, sizeof(what));
+		verdict = check_run_shell(command, env, STDERR_FILENO, what, sizeof(what));
 	restore(STDERR_FILENO, old_err, err_file, err, sizeof(err));
 	restore(STDOUT_FILENO, old_out, out_file, out, sizeof(out));
 	restore(STDIN_FILENO, old_in, in_file, read_back, sizeof(read_back));
@@ -239,7 +239,7 @@ static void stopped(void)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		check_run_shell("kill -INT $PPID; sleep 0.5", NULL, what,
+		check_run_shell("kill -INT $PPID; sleep 0.5", NULL, STDERR_FILENO, what,
 				sizeof(what));
 		_exit(0);
 	}
