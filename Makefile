@@ -9,7 +9,8 @@
 #                  check-mutants: that they can fail
 # make check-man   the man pages against mandoc and against --help
 # make check-shell the tests of the shell side
-# make bench       measure the audit and the replay, side by side
+# make bench       measure the log library, the audit and the replay, side by
+#                  side; bench-log: the log library alone
 #
 # V=1 shows the commands. SANITIZE=address,undefined builds with sanitizers,
 # into a folder of its own.
@@ -82,7 +83,11 @@ MAKERS	= $(MADE:%=$(B)/tests/shell/%)
 $(MAKERS): %: %.o $(B)/tests/unit/mklog.o $(LIB)
 $(MAKERS): LIBS = -lzstd
 
-$(BINS) $(UNITS) $(MAKERS):
+BENCH	= $(B)/tests/bench-log
+$(BENCH): $(B)/tests/bench-log.o $(B)/tests/unit/mklog.o $(LIB)
+$(BENCH): LIBS = -lzstd
+
+$(BINS) $(UNITS) $(MAKERS) $(BENCH):
 	@mkdir -p $(@D)
 	@echo "  LD    $(@F)"
 	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
@@ -139,8 +144,11 @@ check-valgrind: $(UNITS)
 	$(Q)$(PROVE) --exec "valgrind --error-exitcode=9 --leak-check=full -q" \
 		$(UNITS)
 
-bench: all
+bench: all $(BENCH)
 	$(Q)tests/bench
+
+bench-log: $(BENCH)
+	$(Q)$(BENCH)
 
 # Each of many small bugs must make the test of its place fail
 check-mutants:
@@ -151,5 +159,6 @@ clean:
 		build/harness build/tests build/sanitize
 
 .PHONY: all setup campaign check check-fast check-lint check-man check-unit
-.PHONY: check-shell check-e2e check-valgrind check-mutants bench clean
+.PHONY: check-shell check-e2e check-valgrind check-mutants bench
+.PHONY: bench-log clean
 .DELETE_ON_ERROR:
