@@ -14,8 +14,10 @@
 #include "source.h"
 #include "util.h"
 
-#define WINDOW		(4ULL << 20)	/* mapped in at once */
 #define PAGE		(64ULL << 10)	/* the largest there is */
+#define WINDOW	(4ULL << 20)	/* mapped in at once */
+#define NEAR		(32ULL << 10)	/* a header: read on to it */
+#define NEAR_MAX	(64ULL << 10)	/* and as much at once */
 #define AHEAD		(4ULL << 20)	/* read ahead at once */
 #define HELD_MAX	(256ULL << 20)	/* of unpacked frames */
 
@@ -29,6 +31,15 @@ static int populate(const struct source *s, uint64_t off, uint64_t len)
 	    errno != EINVAL)
 		return -errno;
 	return 0;
+}
+
+static int cannot_read(int ret, uint64_t off, uint64_t len, char *error,
+		       size_t size)
+{
+	errno = -ret;
+	snprintf(error, size, "cannot read bytes %llu to %llu: %m",
+		 (unsigned long long)off, (unsigned long long)(off + len));
+	return ret;
 }
 
 static int map_file(struct source *s, char *error, size_t size)
@@ -119,6 +130,7 @@ void source_close(struct source *s)
 	cleanup_close(&s->fd);
 	free(s->unpacked);
 	free(s->held);
+	free(s->near);
 	memset(s, 0, sizeof(*s));
 	s->fd = -1;
 }
@@ -130,6 +142,7 @@ int source_refresh(struct source *s, char *error, size_t size)
 	if (s->map)
 		munmap((void *)s->map, s->size);
 	s->map = NULL;
+	s->near_from = s->near_until = 0;
 	if (s->is_block)
 		posix_fadvise(s->fd, 0, 0, POSIX_FADV_DONTNEED);
 	return map_file(s, error, size);
@@ -210,26 +223,46 @@ int source_need_more(struct source *s, uint64_t off, uint64_t len, char *error,
 		n = off + len - start;
 		ret = populate(s, start, n);
 	}
-	if (ret) {
-		errno = -ret;
-		snprintf(error, size, "cannot read bytes %llu to %llu: %m",
-			 (unsigned long long)start,
-			 (unsigned long long)(start + n));
-		return ret;
-	}
+	if (ret)
+		return cannot_read(ret, start, n, error, size);
 	if (!goes_on)
 		s->from = start;
 	s->until = start + n;
 	return 0;
 }
 
+/* The kernel sees no pattern in headers, so it is told what comes next. */
+static void read_ahead(struct source *s, uint64_t off, uint64_t len)
+{
+	if (off + len <= s->ahead && s->ahead - off <= 2 * AHEAD)
+		return;
+	s->ahead = (off + len + AHEAD - 1) / AHEAD * AHEAD;
+	posix_fadvise(s->fd, s->ahead - AHEAD, 2 * AHEAD, POSIX_FADV_WILLNEED);
+	s->ahead += AHEAD;
+}
+
+/* Read what is at @off, and more. */
+static int read_near(struct source *s, uint64_t off)
+{
+	uint64_t n = s->size - off < NEAR_MAX ? s->size - off : NEAR_MAX;
+
+	if (!s->near)
+		s->near = xrealloc(NULL, NEAR_MAX, 1);
+	s->near_from = s->near_until = off;
+	if (pread_all(s->fd, s->near, n, off))
+		return -EIO;
+	s->near_until = off + n;
+	return 0;
+}
+
 /*
- * A read costs less than to map a page for a header. The kernel sees no pattern
- * in them, so it is told what comes next.
+ * A read costs less than to map a page for a header, and where entries are
+ * short, less than one for each is to read all of them.
  */
 int source_peek(struct source *s, void *buf, uint64_t off, uint64_t len,
 		char *error, size_t size)
 {
+	const uint64_t apart = off - s->peeked;		/* huge if backwards */
 	int ret;
 
 	if (s->packed) {
@@ -238,18 +271,14 @@ int source_peek(struct source *s, void *buf, uint64_t off, uint64_t len,
 			memcpy(buf, s->map + off, len);
 		return ret;
 	}
-	if (off + len > s->ahead || s->ahead - off > 2 * AHEAD) {
-		s->ahead = (off + len + AHEAD - 1) / AHEAD * AHEAD;
-		posix_fadvise(s->fd, s->ahead - AHEAD, 2 * AHEAD,
-			      POSIX_FADV_WILLNEED);
-		s->ahead += AHEAD;
+	s->peeked = off;
+	if (apart <= AHEAD)
+		read_ahead(s, off, len);
+	if ((off >= s->near_from && off + len <= s->near_until) ||
+	    (apart <= NEAR && len <= NEAR_MAX && !read_near(s, off))) {
+		memcpy(buf, s->near + (off - s->near_from), len);
+		return 0;
 	}
 	ret = pread_all(s->fd, buf, len, off);
-	if (ret) {
-		errno = -ret;
-		snprintf(error, size, "cannot read bytes %llu to %llu: %m",
-			 (unsigned long long)off,
-			 (unsigned long long)(off + len));
-	}
-	return ret;
+	return ret ? cannot_read(ret, off, len, error, size) : 0;
 }
