@@ -15,7 +15,7 @@
 #include "util.h"
 
 #define PAGE		(64ULL << 10)	/* the largest there is */
-#define WINDOW	(4ULL << 20)	/* mapped in at once */
+#define WINDOW_MAX	(4ULL << 20)	/* mapped in at once */
 #define NEAR		(32ULL << 10)	/* a header: read on to it */
 #define NEAR_MAX	(64ULL << 10)	/* and as much at once */
 #define AHEAD		(4ULL << 20)	/* read ahead at once */
@@ -201,20 +201,26 @@ static int unpack(struct source *s, uint64_t off, uint64_t len, char *error,
 
 /*
  * Map the pages that come next in one go: a fault for each costs more than all
- * the rest where the kernel runs as a process.
+ * the rest where the kernel runs as a process. Who jumps about gets what is
+ * asked for, who goes on more each time.
  */
 int source_need_more(struct source *s, uint64_t off, uint64_t len, char *error,
 		     size_t size)
 {
 	bool goes_on = off >= s->from && off <= s->until;
 	uint64_t start = (goes_on ? s->until : off) / PAGE * PAGE;
-	uint64_t n = (off + len - start + WINDOW - 1) / WINDOW * WINDOW;
+	uint64_t n;
 	int ret;
 
 	if (!len)
 		return 0;
 	if (s->packed)
 		return unpack(s, off, len, error, size);
+	if (!goes_on)
+		s->window = PAGE;
+	else if (s->window < WINDOW_MAX)
+		s->window = s->window ? 2 * s->window : PAGE;
+	n = (off + len - start + s->window - 1) / s->window * s->window;
 	if (n > s->size - start)
 		n = s->size - start;
 	ret = populate(s, start, n);

@@ -17,6 +17,7 @@ struct source {
 	const uint8_t	*map;
 	uint64_t	size;		/* of the log in bytes, unpacked */
 	uint64_t	from, until;	/* bytes that are mapped in */
+	uint64_t	window;		/* to map in at once: grows */
 	uint64_t	peeked;		/* by source_peek() last */
 	uint64_t	ahead;		/* up to where it reads ahead */
 	uint8_t		*near;		/* what it has read more than asked */
