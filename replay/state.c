@@ -93,13 +93,16 @@ static int write_zeros(struct state *s, uint64_t off, uint64_t len)
 
 /*
  * What a discard leaves is undefined; zeros make it the same everywhere. Both
- * calls below promise zeros, unlike a discard of the target.
+ * calls below promise zeros, unlike a discard of the target. They cost more than
+ * to write what is short.
  */
 static int zero_part(struct state *s, uint64_t off, uint64_t len)
 {
 	uint64_t range[2] = { off, len };
 
 	s->zeroed += len;
+	if (len < REGION)
+		return write_zeros(s, off, len);
 	if (s->is_block) {
 		if (!ioctl(s->fd, BLKZEROOUT, range))
 			return 0;
