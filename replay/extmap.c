@@ -26,8 +26,11 @@ struct extmap_leaf {
 	struct extmap_leaf *next_free;
 };
 
-/* Leaves come from chunks of the size of a huge page. */
-enum { CHUNK = 2 << 20, CHUNK_LEAVES = CHUNK / sizeof(struct extmap_leaf) };
+/*
+ * Leaves come from chunks of the size of a huge page, but for the first: many a
+ * map is small.
+ */
+enum { CHUNK = 2 << 20, FIRST_CHUNK = 64 << 10 };
 
 /* An extent: @slot of a leaf */
 struct pos {
@@ -97,32 +100,47 @@ static struct pos walk(const struct extmap *m, struct pos p, uint64_t start,
 	}
 }
 
+static size_t chunk_size(size_t i)
+{
+	return i ? CHUNK : FIRST_CHUNK;
+}
+
 static void add_chunk(struct extmap *m)
 {
-	struct extmap_leaf *l = aligned_alloc(CHUNK, CHUNK);
+	const size_t size = chunk_size(m->nr_chunks);
+	struct extmap_leaf *l = aligned_alloc(size, size);
 
 	if (!l)
-		die(EXIT_CANNOT, "out of memory (%d bytes)", CHUNK);
-	/* sets in any order miss the TLB otherwise; a kernel may have none */
-	madvise(l, CHUNK, MADV_HUGEPAGE);
+		die(EXIT_CANNOT, "out of memory (%zu bytes)", size);
+	/* a set in any order misses the TLB otherwise; a kernel may have none */
+	if (size == CHUNK)
+		madvise(l, size, MADV_HUGEPAGE);
 	m->chunk = xrealloc(m->chunk, m->nr_chunks + 1, sizeof(*m->chunk));
 	m->chunk[m->nr_chunks++] = l;
-	for (size_t i = 0; i < CHUNK_LEAVES; i++) {
-		l[i].next_free = m->free;
-		m->free = &l[i];
+	m->nr_cut = 0;
+}
+
+/* One that was dropped, or one not touched yet: a small map has few of them. */
+static struct extmap_leaf *take_leaf(struct extmap *m)
+{
+	struct extmap_leaf *l = m->free;
+
+	if (l) {
+		m->free = l->next_free;
+		return l;
 	}
+	if (!m->nr_chunks ||
+	    m->nr_cut == chunk_size(m->nr_chunks - 1) / sizeof(*l))
+		add_chunk(m);
+	return m->chunk[m->nr_chunks - 1] + m->nr_cut++;
 }
 
 /* Put an empty leaf at @at. */
 static struct extmap_leaf *add_leaf(struct extmap *m, size_t at)
 {
 	size_t behind = m->nr_leaves - at;
-	struct extmap_leaf *l;
+	struct extmap_leaf *l = take_leaf(m);
 
-	if (!m->free)
-		add_chunk(m);
-	l = m->free;
-	m->free = l->next_free;
 	l->nr = 0;
 	if (m->nr_leaves == m->max_leaves) {
 		m->max_leaves = m->max_leaves ? 2 * m->max_leaves : 16;
@@ -267,6 +285,10 @@ void extmap_get(const struct extmap *m, uint64_t start, uint64_t end,
 
 size_t extmap_memory(const struct extmap *m)
 {
-	return m->nr_chunks * (CHUNK + sizeof(*m->chunk)) +
-	       m->max_leaves * (sizeof(*m->leaf) + sizeof(*m->first));
+	size_t sum = m->nr_chunks * sizeof(*m->chunk) +
+		     m->max_leaves * (sizeof(*m->leaf) + sizeof(*m->first));
+
+	for (size_t i = 0; i < m->nr_chunks; i++)
+		sum += chunk_size(i);
+	return sum;
 }

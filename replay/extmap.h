@@ -24,7 +24,7 @@ struct extmap {
 	size_t		nr_leaves, max_leaves;
 	struct extmap_leaf *free;	/* list */
 	struct extmap_leaf **chunk;	/* what the leaves are cut from */
-	size_t		nr_chunks;
+	size_t		nr_chunks, nr_cut;	/* of the last chunk */
 };
 
 /* A part of a range, all of which maps to @value */
