@@ -7,6 +7,8 @@
 # make check-fast  the tests that need no kernel of our own, on an unchanged tree
 # make check-unit  the unit tests; check-valgrind: the same under valgrind,
 #                  check-mutants: that they can fail
+# make check-fuzz  the log library against damaged logs, for some seconds; or
+#                  make fuzz SECONDS=600
 # make check-man   the man pages against mandoc and against --help
 # make check-shell the tests of the shell side
 # make bench       measure the log library, the audit and the replay, side by
@@ -23,6 +25,14 @@ B	= build
 ifdef SANITIZE
 B	= build/sanitize
 CFLAGS	= -O1 -g -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
+endif
+
+# See check-fuzz
+ifdef FUZZING
+B	= build/fuzz
+CC	= clang
+CFLAGS	= -O1 -g -DFUZZING -fno-sanitize-recover=all \
+	  -fsanitize=address,undefined,fuzzer-no-link
 endif
 
 Q	= @
@@ -87,7 +97,15 @@ BENCH	= $(B)/tests/bench-log
 $(BENCH): $(B)/tests/bench-log.o $(B)/tests/unit/mklog.o $(LIB)
 $(BENCH): LIBS = -lzstd
 
-$(BINS) $(UNITS) $(MAKERS) $(BENCH):
+MKCORPUS = $(B)/tests/fuzz/mkcorpus
+$(MKCORPUS): $(B)/tests/fuzz/mkcorpus.o $(B)/tests/unit/mklog.o $(LIB)
+$(MKCORPUS): LIBS = -lzstd
+
+FUZZ	= $(B)/tests/fuzz/fuzz-log
+$(FUZZ): $(B)/tests/fuzz/fuzz-log.o $(B)/tests/fuzz/mutate-log.o $(LIB)
+$(FUZZ): LIBS = -lzstd -fsanitize=fuzzer
+
+$(BINS) $(UNITS) $(MAKERS) $(BENCH) $(MKCORPUS) $(FUZZ):
 	@mkdir -p $(@D)
 	@echo "  LD    $(@F)"
 	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
@@ -144,6 +162,18 @@ check-valgrind: $(UNITS)
 	$(Q)$(PROVE) --exec "valgrind --error-exitcode=9 --leak-check=full -q" \
 		$(UNITS)
 
+# The log library, built for libFuzzer: the same runs each time
+check-fuzz: fuzz-build
+	$(Q)tests/fuzz/run
+
+# For so long, on from what it has found before
+SECONDS = 600
+fuzz: fuzz-build
+	$(Q)tests/fuzz/run $(SECONDS)
+
+fuzz-build: $(MKCORPUS)
+	$(Q)$(MAKE) --no-print-directory FUZZING=y build/fuzz/tests/fuzz/fuzz-log
+
 bench: all $(BENCH)
 	$(Q)tests/bench
 
@@ -156,9 +186,9 @@ check-mutants:
 
 clean:
 	rm -rf build/bin build/libackproof.a build/replay build/workloads \
-		build/harness build/tests build/sanitize
+		build/harness build/tests build/sanitize build/fuzz
 
 .PHONY: all setup campaign check check-fast check-lint check-man check-unit
 .PHONY: check-shell check-e2e check-valgrind check-mutants bench
-.PHONY: bench-log clean
+.PHONY: bench-log check-fuzz fuzz fuzz-build clean
 .DELETE_ON_ERROR:

@@ -16,10 +16,16 @@
 
 #define PAGE		(64ULL << 10)	/* the largest there is */
 #define WINDOW_MAX	(4ULL << 20)	/* mapped in at once */
+#define AHEAD		(4ULL << 20)	/* read ahead at once */
+#ifndef FUZZING
 #define NEAR		(32ULL << 10)	/* a header: read on to it */
 #define NEAR_MAX	(64ULL << 10)	/* and as much at once */
-#define AHEAD		(4ULL << 20)	/* read ahead at once */
 #define HELD_MAX	(256ULL << 20)	/* of unpacked frames */
+#else	/* a small log is to go past them */
+#define NEAR		(4ULL << 10)
+#define NEAR_MAX	(6ULL << 10)
+#define HELD_MAX	(8ULL << 10)
+#endif
 
 /*
  * A kernel before 5.14 says EINVAL. It is as good, but a page that cannot be
