@@ -195,8 +195,10 @@ static int read_super(struct lw_log *log)
 	uint64_t n;
 	int ret;
 
+	/* one that grows may be a file that has just been made */
 	if (log->src.size < 512)
-		return fail(log, -EINVAL,
+		return fail(log, !log->src.size && log->how & LW_GROWING ?
+				 -ENODATA : -EINVAL,
 			    "not a dm-log-writes log: %llu bytes, expected a superblock of at least 512 at byte 0",
 			    LL(log->src.size));
 	ret = need(log, 0, 512);
@@ -278,8 +280,10 @@ int lw_open(struct lw_log *log, const char *path, unsigned int how)
 	if (ret)
 		return fail(log, ret, "%s", why);
 	ret = read_super(log);
-	if (ret == -ENODATA)
-		ret = how & LW_SALVAGE ? guess_super(log) : -EINVAL;
+	if (ret == -ENODATA && how & LW_SALVAGE)
+		ret = guess_super(log);
+	else if (ret == -ENODATA && !(how & LW_GROWING))
+		ret = -EINVAL;
 	if (!ret)
 		lw_rewind(log);
 	return ret;

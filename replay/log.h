@@ -86,8 +86,9 @@ struct lw_entry {
 /*
  * Open @path: a file, a block device, or a file of zstd in seekable frames; @how
  * is LW_SALVAGE and the like. Returns 0, or -errno with log->error set: -EINVAL
- * where the contents are not a log that can be read. The caller owns @log and
- * ends it with lw_close(), also after a failure.
+ * where the contents are not a log that can be read; with LW_GROWING, -ENODATA
+ * where they may become one, as there is no superblock yet. The caller owns @log
+ * and ends it with lw_close(), also after a failure.
  */
 int lw_open(struct lw_log *log, const char *path, unsigned int how);
 void lw_close(struct lw_log *log);
