@@ -343,6 +343,21 @@ char *lw_index_path(const struct lw_log *log)
 	return log->src.is_block ? NULL : xasprintf("%s" SUFFIX, log->path);
 }
 
+bool lw_index_is_other(const char *path)
+{
+	CLEANUP_CLOSE int fd = -1;
+	uint64_t magic = 0;
+	ssize_t n;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return errno != ENOENT;
+	n = pread(fd, &magic, sizeof(magic), 0);
+	/* an empty one is of no worth, another version's has another digit */
+	return n && (n != sizeof(magic) ||
+		     (magic ^ MAGIC) & ~(0xffULL << 56));
+}
+
 static uint64_t hash_kept(const struct kept *k)
 {
 	const size_t from = offsetof(struct kept, id);
@@ -383,6 +398,10 @@ int lw_index_keep(struct lw_index *idx, struct lw_log *log, const char *kept)
 		return fail(idx, -EINVAL,
 			    "%s: a device has no file beside it: name one for its index",
 			    log->path);
+	if (kept && lw_index_is_other(kept))
+		return fail(idx, -EEXIST,
+			    "%s: holds something else than an index, and is left alone",
+			    kept);
 	ret = identify(idx, log, idx->entry, idx->nr, samples(log), &k.id);
 	if (ret)
 		return ret;
@@ -493,7 +512,7 @@ int lw_index_open(struct lw_index *idx, struct lw_log *log, const char *kept,
 	snprintf(note, sizeof(note), "%s: built anew: %s", path, idx->error);
 	lw_index_close(idx);
 	ret = lw_index_build(idx, log, LW_INDEX_ALL);
-	if (!ret && lw_index_keep(idx, log, path))
+	if (!ret && lw_index_keep(idx, log, kept))
 		snprintf(idx->note, sizeof(idx->note), "%s", idx->error);
 	else
 		memcpy(idx->note, note, sizeof(note));

@@ -79,9 +79,13 @@ int lw_index_build(struct lw_index *idx, struct lw_log *log, unsigned int need);
 
 /*
  * Keep @idx, built with LW_INDEX_ALL, in file @kept or, if that is NULL, beside
- * the log. What was there stays until the new one is whole.
+ * the log. What was there stays until the new one is whole; a file @kept that
+ * is no index stays for good: -EEXIST.
  */
 int lw_index_keep(struct lw_index *idx, struct lw_log *log, const char *kept);
+
+/* Is there a file @path that holds something else than an index? */
+bool lw_index_is_other(const char *path);
 
 /* The file beside @log, for the caller to free; NULL for a device. */
 char *lw_index_path(const struct lw_log *log);
