@@ -65,19 +65,19 @@ const char *lw_flags(uint64_t flags, char buf[LW_FLAGS_MAX])
 	return buf;
 }
 
-/* The sector at byte @off, a header, or NULL with the error in *@ret */
-static const void *read_header(struct lw_log *log, uint64_t off, int *ret)
+/* @len bytes at @off, of a header, or NULL with the error in *@ret */
+static const void *read_header(struct lw_log *log, uint64_t off, uint32_t len,
+			       int *ret)
 {
 	char why[sizeof(log->error)];
 
 	if (!(log->how & LW_HEADERS)) {
-		*ret = need(log, off, log->sectorsize);
+		*ret = need(log, off, len);
 		return *ret ? NULL : log->src.map + off;
 	}
 	if (!log->header)
 		log->header = xcalloc(1, SECTOR_MAX);
-	*ret = source_peek(&log->src, log->header, off, log->sectorsize, why,
-			   sizeof(why));
+	*ret = source_peek(&log->src, log->header, off, len, why, sizeof(why));
 	if (*ret)
 		fail(log, *ret, "%s", why);
 	return *ret ? NULL : log->header;
@@ -114,7 +114,7 @@ static int parse(struct lw_log *log, uint64_t nr, uint64_t off,
 			    "truncated: entry %llu of %llu at byte %llu, expected a header of %u bytes before the log's end at %llu",
 			    LL(nr), LL(log->nr_entries), LL(off), unit,
 			    LL(size));
-	d = read_header(log, off, &ret);
+	d = read_header(log, off, unit, &ret);
 	if (!d)
 		return ret;
 	sector = get_le64(d->sector);
@@ -201,11 +201,10 @@ static int read_super(struct lw_log *log)
 				 -ENODATA : -EINVAL,
 			    "not a dm-log-writes log: %llu bytes, expected a superblock of at least 512 at byte 0",
 			    LL(log->src.size));
-	ret = need(log, 0, 512);
-	if (ret)
+	super = read_header(log, 0, 512, &ret);
+	if (!super)
 		return ret;
-	super = (const void *)log->src.map;
-	if (zeros(log->src.map, sizeof(*super)) == sizeof(*super))
+	if (zeros((const void *)super, sizeof(*super)) == sizeof(*super))
 		return fail(log, -ENODATA,
 			    "no superblock yet: zeros at byte 0, expected magic 0x%llx; the kernel writes it after the first FUA entry or mark",
 			    LW_MAGIC);
@@ -226,20 +225,19 @@ static int read_super(struct lw_log *log)
 		return fail(log, -EINVAL,
 			    "truncated: %llu bytes, expected a superblock of %u at byte 0",
 			    LL(log->src.size), unit);
-	ret = need(log, 0, unit);
-	if (ret)
+	super = read_header(log, 0, unit, &ret);
+	if (!super)
 		return ret;
 	/*
 	 * Kernels before 4.12 (commit 228bb5b26038) count in sectors of 512
 	 * bytes whatever the device has.
 	 */
-	super = (const void *)log->src.map;
 	n = sizeof(*super);
-	n += zeros(log->src.map + n, unit - n);
+	n += zeros((const uint8_t *)super + n, unit - n);
 	if (unit > 512 && n < unit)
 		return fail(log, -EINVAL,
 			    "byte %llu is 0x%02x, expected zeros behind the superblock in its sector of %u bytes: are the log's entries in units of 512, by a kernel before 4.12?",
-			    LL(n), log->src.map[n], unit);
+			    LL(n), ((const uint8_t *)super)[n], unit);
 	log->sectorsize = unit;
 	log->counted = get_le64(super->nr_entries);
 	log->nr_entries = log->counted;
