@@ -202,7 +202,8 @@ usage_error()
 }
 
 @test "the position is in the log's own sectors" {
-	mklog 4096 <<- END
+	mklog <<- END
+		sector 4096
 		write 0 8192
 		fua 4096 4096
 		mark a
