@@ -70,7 +70,7 @@ $(B)/bin/fsync-writers: $(B)/workloads/fsync-writers.o
 $(B)/bin/init: $(B)/harness/guest/init.o
 $(B)/bin/lwaudit: $(B)/replay/lwaudit.o
 $(B)/bin/lwlog: $(addprefix $(B)/replay/lwlog, .o \
-		  -filter.o -find.o -index.o -list.o -print.o -stat.o)
+		  -filter.o -find.o -index.o -list.o -print.o -stat.o -tail.o)
 $(B)/bin/lwpoints: $(B)/replay/lwpoints.o
 $(B)/bin/lwreplay: $(B)/replay/lwreplay.o
 $(B)/bin/replay-log: $(B)/replay/replay-log.o

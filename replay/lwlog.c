@@ -10,7 +10,8 @@
 #include "lwlog.h"
 
 static const struct command *const commands[] = {
-	&command_stat, &command_list, &command_find, &command_index,
+	&command_stat, &command_list, &command_find, &command_tail,
+	&command_index,
 };
 
 #define STATUS_USAGE \
