@@ -11,7 +11,7 @@
 
 static const struct command *const commands[] = {
 	&command_stat, &command_list, &command_find, &command_tail,
-	&command_index,
+	&command_check, &command_index,
 };
 
 #define STATUS_USAGE \

@@ -28,7 +28,7 @@ struct command {
 };
 
 extern const struct command command_stat, command_list, command_find,
-			    command_tail, command_index;
+			    command_tail, command_check, command_index;
 
 /* One run of one command */
 struct lwlog {
