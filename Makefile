@@ -69,7 +69,7 @@ $(B)/bin/crashcheck: $(B)/replay/crashcheck.o
 $(B)/bin/fsync-writers: $(B)/workloads/fsync-writers.o
 $(B)/bin/init: $(B)/harness/guest/init.o
 $(B)/bin/lwaudit: $(B)/replay/lwaudit.o
-$(B)/bin/lwlog: $(addprefix $(B)/replay/lwlog, .o -check.o \
+$(B)/bin/lwlog: $(addprefix $(B)/replay/lwlog, .o -check.o -convert.o \
 		  -filter.o -find.o -index.o -list.o -print.o -stat.o -tail.o)
 $(B)/bin/lwpoints: $(B)/replay/lwpoints.o
 $(B)/bin/lwreplay: $(B)/replay/lwreplay.o

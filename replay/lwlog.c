@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* lwlog: look into a dm-log-writes log. */
+/* lwlog: look into a dm-log-writes log, and copy it. */
 
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 static const struct command *const commands[] = {
 	&command_stat, &command_list, &command_find, &command_tail,
-	&command_check, &command_index,
+	&command_check, &command_convert, &command_index,
 };
 
 #define STATUS_USAGE \

@@ -28,7 +28,8 @@ struct command {
 };
 
 extern const struct command command_stat, command_list, command_find,
-			    command_tail, command_check, command_index;
+			    command_tail, command_convert, command_check,
+			    command_index;
 
 /* One run of one command */
 struct lwlog {
@@ -43,7 +44,7 @@ struct lwlog {
 enum {
 	OPT_JSON = OPT_BASE, OPT_SALVAGE, OPT_INDEX, OPT_DROP,
 	OPT_FROM, OPT_TO, OPT_FLAGS, OPT_MARK, OPT_SECTORS, OPT_LIMIT,
-	OPT_ENTRY, OPT_LAST
+	OPT_ENTRY, OPT_LAST, OPT_LEVEL, OPT_FRAME, OPT_WHOLE
 };
 
 /* Those of all commands, and their help */
