@@ -17,6 +17,7 @@
 #define PAGE		(64ULL << 10)	/* the largest there is */
 #define WINDOW_MAX	(4ULL << 20)	/* mapped in at once */
 #define AHEAD		(4ULL << 20)	/* read ahead at once */
+#define PATTERN		3		/* peeks that go on, until believed */
 #ifndef FUZZING
 #define NEAR		(32ULL << 10)	/* a header: read on to it */
 #define NEAR_MAX	(64ULL << 10)	/* and as much at once */
@@ -275,6 +276,7 @@ int source_peek(struct source *s, void *buf, uint64_t off, uint64_t len,
 		char *error, size_t size)
 {
 	const uint64_t apart = off - s->peeked;		/* huge if backwards */
+	bool goes_on = false;
 	int ret;
 
 	if (s->packed) {
@@ -284,10 +286,13 @@ int source_peek(struct source *s, void *buf, uint64_t off, uint64_t len,
 		return ret;
 	}
 	s->peeked = off;
-	if (apart <= AHEAD)
+	s->peeks = apart <= AHEAD ? s->peeks + 1 : 0;
+	if (s->peeks >= PATTERN) {
 		read_ahead(s, off, len);
+		goes_on = apart <= NEAR && len <= NEAR_MAX;
+	}
 	if ((off >= s->near_from && off + len <= s->near_until) ||
-	    (apart <= NEAR && len <= NEAR_MAX && !read_near(s, off))) {
+	    (goes_on && !read_near(s, off))) {
 		memcpy(buf, s->near + (off - s->near_from), len);
 		return 0;
 	}

@@ -19,6 +19,7 @@ struct source {
 	uint64_t	from, until;	/* bytes that are mapped in */
 	uint64_t	window;		/* to map in at once: grows */
 	uint64_t	peeked;		/* by source_peek() last */
+	uint64_t	peeks;		/* that each went on from the last */
 	uint64_t	ahead;		/* up to where it reads ahead */
 	uint8_t		*near;		/* what it has read more than asked */
 	uint64_t	near_from, near_until;
