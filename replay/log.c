@@ -336,17 +336,37 @@ static bool like_header(const struct lw_log *log, const uint8_t *p)
 
 /*
  * The data of a write may never have reached the log, and then an older log's
- * headers may be in its place. Returns the offset of one, or 0.
+ * headers may be in its place. Returns 1 with the offset of one in *@at, 0, or
+ * -errno if the data cannot be read.
  */
-static uint64_t header_in_data(struct lw_log *log, const struct lw_entry *e)
+static int header_in_data(struct lw_log *log, const struct lw_entry *e,
+			  uint64_t *at)
 {
-	if (e->flags & LW_DISCARD || need(log, e->header_off,
-					  log->sectorsize + e->len))
+	int ret;
+
+	if (e->flags & LW_DISCARD)
 		return 0;
-	for (uint64_t i = 0; i < e->len; i += log->sectorsize)
-		if (like_header(log, e->data + i))
-			return e->header_off + log->sectorsize + i;
+	ret = need(log, e->header_off, log->sectorsize + e->len);
+	if (ret)
+		return ret;
+	for (uint64_t i = 0; i < e->len; i += log->sectorsize) {
+		*at = e->header_off + log->sectorsize + i;
+		if (like_header(log, log->src.map + *at))
+			return 1;
+	}
 	return 0;
+}
+
+/* Not counted yet, and the data cannot be read: log->error says why. */
+static void note_unreadable(struct lw_log *log, const struct lw_entry *e)
+{
+	int n = snprintf(log->note, sizeof(log->note), "%s", log->error);
+
+	if (n > 0 && (size_t)n < sizeof(log->note))
+		snprintf(log->note + n, sizeof(log->note) - n,
+			 ": the superblock counts %llu entries; read %llu more; entry %llu at byte %llu is not read",
+			 LL(log->counted), LL(e->nr - log->next), LL(e->nr),
+			 LL(e->header_off));
 }
 
 /* Look at what is behind the counted entries; see lw_next(). */
@@ -355,6 +375,7 @@ static void look_behind(struct lw_log *log)
 	uint64_t nr = log->next, off = log->next_off, odd = 0, last = 0;
 	bool ended = false;
 	struct lw_entry e;
+	int ret = 0;
 
 	log->looked = true;
 	while (parse(log, nr, off, &e, &off) == 1) {
@@ -365,24 +386,26 @@ static void look_behind(struct lw_log *log)
 				 LL(log->next_off), LL(last));
 			return;
 		}
-		odd = log->no_super ? 0 : header_in_data(log, &e);
-		if (odd)
+		ret = log->no_super ? 0 : header_in_data(log, &e, &odd);
+		if (ret)
 			break;
 		last = nr++;
 		ended = !log->no_super && e.flags & (LW_FUA | LW_MARK);
 		if (lw_is_mark(&e, LW_END_MARK, strlen(LW_END_MARK)))
 			break;
 	}
-	log->error[0] = '\0';	/* whatever ended the loop is no fault */
-	if (odd)
+	if (ret > 0) {
 		snprintf(log->note, sizeof(log->note),
 			 "%s: the superblock counts %llu entries; read %llu more; entry %llu at byte %llu has a header where its data belongs, at byte %llu: an older log's, and is not read",
 			 log->path, LL(log->counted), LL(nr - log->next),
 			 LL(nr), LL(e.header_off), LL(odd));
-	else if (nr > log->next && !log->no_super)
+	} else if (ret < 0) {
+		note_unreadable(log, &e);
+	} else if (nr > log->next && !log->no_super) {
 		snprintf(log->note, sizeof(log->note),
 			 "%s: the superblock counts %llu entries; read %llu more that had not been counted yet",
 			 log->path, LL(log->counted), LL(nr - log->next));
+	}
 	log->nr_entries = nr;
 }
 
@@ -413,12 +436,18 @@ static void salvage(struct lw_log *log)
 
 int lw_next(struct lw_log *log, struct lw_entry *e)
 {
+	const unsigned int how = log->how;
 	uint64_t next_off;
 	int ret;
 
 	if (log->next >= log->nr_entries && !log->looked &&
-	    !(log->how & LW_GROWING))
+	    !(log->how & LW_GROWING)) {
+		/* the same is found, whether the data is read or not */
+		log->how |= LW_HEADERS;
 		look_behind(log);
+		log->how = how;
+		log->error[0] = '\0';	/* whatever ended it is no fault */
+	}
 	if (log->next >= log->nr_entries)
 		return 0;
 	ret = parse(log, log->next, log->next_off, e, &next_off);

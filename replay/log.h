@@ -110,8 +110,9 @@ int lw_refresh(struct lw_log *log);
  * next entry (log_super(), in order since 5.3, commit 211ad4b73303). So valid
  * entries behind those that it counts are read, but no further than to the
  * first FUA entry or mark: if more follow, they are an older log's, and so may
- * be those before, and none is read. LW_END_MARK ends the log whatever the
- * superblock counts. log->note tells of each such case.
+ * be those before, and none is read. The first of them whose data cannot be
+ * read is not read either. LW_END_MARK ends the log whatever the superblock
+ * counts. log->note tells of each such case.
  *
  * With LW_SALVAGE, a fault is the end as well, and log->note tells of it.
  */
