@@ -30,7 +30,7 @@ setup()
 # A log from the lines on stdin
 mklog()
 {
-	"$built/tests/shell/mklog" log "$@"
+	"$built/tests/shell/mklog" log
 }
 
 # A target of $1 sectors, full of an x each
