@@ -426,7 +426,13 @@ static void salvage(struct lw_log *log)
 {
 	int n = snprintf(log->note, sizeof(log->note), "%s", log->error);
 
-	if (n > 0 && (size_t)n < sizeof(log->note))
+	if (n < 0 || (size_t)n >= sizeof(log->note))
+		n = 0;
+	if (log->no_super)
+		snprintf(log->note + n, sizeof(log->note) - n,
+			 ": salvaged the %llu entries before it; there is no superblock that counts the rest",
+			 LL(log->next));
+	else
 		snprintf(log->note + n, sizeof(log->note) - n,
 			 ": salvaged the %llu entries before it, left out %llu",
 			 LL(log->next), LL(log->nr_entries - log->next));

@@ -253,7 +253,9 @@ int main(void)
 	const struct rlimit no_core = {};
 
 	setrlimit(RLIMIT_CORE, &no_core);
-	signal(SIGINT, SIG_DFL);	/* ignored in a background job */
+	/* ignored in a background job, or below nohup */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
 	statuses();
 	signals();
 	not_started();
