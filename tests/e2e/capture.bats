@@ -37,6 +37,7 @@ setup()
 @test "states mount, hold all that was acknowledged, and are clean" {
 	ackproof replay --jobs 2 --points 6@ack,2@flush,2@fua,1@mark --repair \
 		--json --output points.jsonl "$shared" > summary.json
+	cat summary.json
 	jq -e '.replays == 11 and .replays_lost == 0 and .dirty == 0' summary.json
 	jq -se 'length == 11 and all(.mount == "ok" and .repair == "clean")' points.jsonl
 	nothing_left
