@@ -25,6 +25,7 @@
  *   no-entry        a header of zeros
  *   zst-one         flags-512 packed in one frame; zst-many: in frames of 1000
  *   zst-empty       of no bytes; zst-cut: without its end
+ *   zst-damaged     a frame that does not unpack, behind what is counted
  */
 
 #define _GNU_SOURCE
@@ -260,6 +261,29 @@ static void pack(const char *name, size_t len, uint32_t frame, int less)
 	mklog_free(&l);
 }
 
+/* A frame a sector: damage the one with the data of entry 1. */
+static void pack_damaged(void)
+{
+	CLEANUP_CLOSE int fd = create("zst-damaged");
+	struct zst_writer w;
+	struct mklog l;
+	struct zst z;
+
+	mklog_init(&l, NULL, 512);
+	mark(&l, "first");
+	write_at(&l, 0, 4096, 512);
+	write_at(&l, LW_FUA, 8192, 512);
+	mklog_flush(&l);
+	count(&l, 1);
+	if (zst_writer_open(&w, fd, 3, 512) || zst_write(&w, l.buf, l.len) ||
+	    zst_writer_finish(&w) || zst_open(&z, fd) ||
+	    pwrite_all(fd, "damaged", 7, z.frame[3].packed_off + 8))
+		die(EXIT_CANNOT, "zst-damaged: cannot write");
+	zst_close(&z);
+	zst_writer_free(&w);
+	mklog_free(&l);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -274,5 +298,6 @@ int main(int argc, char **argv)
 	pack("zst-many", SIZE_MAX, 1000, 0);
 	pack("zst-empty", 0, 1000, 0);
 	pack("zst-cut", SIZE_MAX, 1000, 5);
+	pack_damaged();
 	return EXIT_OK;
 }
