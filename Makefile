@@ -54,7 +54,7 @@ UNITS	= $(UNIT:%=$(B)/tests/unit/test-%)
 LIB	= $(B)/libackproof.a
 LIB_OBJS = $(addprefix $(B)/replay/, audit.o blockdev.o capture.o check.o \
 	     compare.o digest.o dm.o extmap.o index.o log.o places.o points.o \
-	     progress.o seen.o source.o state.o util.o where.o zst.o) \
+	     progress.o seen.o source.o state.o trial.o util.o where.o zst.o) \
 	   $(addprefix $(B)/workloads/, model.o verify.o)
 
 all: $(BINS)
