@@ -287,13 +287,18 @@ _patch_tree()
 }
 
 # What a make around this one was told is not for the kernel's, and neither are
-# flags that nothing would record. It may not ask, either.
+# flags that nothing would record. It may not ask, either. Objects come from the
+# cache where another tree or variant has compiled the same: paths count from the
+# object folder, so that trees look alike.
 _make()
 {
 	env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u MAKELEVEL -u KCFLAGS \
 		-u KCPPFLAGS -u KAFLAGS -u LOCALVERSION -u KBUILD_OUTPUT \
 		-u KBUILD_EXTMOD -u KCONFIG_CONFIG \
+		CCACHE_DIR="$ACKPROOF_BUILD/ccache" CCACHE_MAXSIZE=2G \
+		CCACHE_BASEDIR="$ACKPROOF_BUILD/kernel" CCACHE_NOHASHDIR=1 \
 		make -s -C "$source_dir/tree" O="$obj" ARCH="$arch" \
+		CC='ccache gcc' HOSTCC='ccache gcc' \
 		KBUILD_KCONFIG="$obj/Kconfig.ackproof" KBUILD_BUILD_USER=ackproof \
 		KBUILD_BUILD_HOST=ackproof KBUILD_BUILD_VERSION=1 \
 		KBUILD_BUILD_TIMESTAMP=@0 "$@" < /dev/null
@@ -440,7 +445,7 @@ kernel_build()
 	[ ! -f "$out/variant.json" ] || return 0
 
 	need patch patch; need flex flex; need bison bison; need bc bc
-	need rsync rsync
+	need rsync rsync; need ccache ccache
 	plain_path "$ACKPROOF_BUILD"
 	note "building kernel $variant"
 	_lock_source
