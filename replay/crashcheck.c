@@ -12,10 +12,10 @@
 
 #include <jansson.h>
 
-#include "trial.h"
+#include "crashcheck.h"
 #include "util.h"
 
-enum { OPT_REPAIR = OPT_BASE, OPT_FORCE };
+enum { OPT_REPAIR = OPT_BASE, OPT_FORCE, OPT_MINIMAL };
 
 static void __attribute__((noreturn)) usage(void)
 {
@@ -26,7 +26,13 @@ static void __attribute__((noreturn)) usage(void)
 	     "zeros, COW a device for the snapshots' exceptions. RESULTS gets one JSON\n"
 	     "object a point, as they come.\n"
 	     "\n"
+	     "With --minimal, POINTS has losses, a line 'POINT WRITER FILE BLOCK ENTRY...'\n"
+	     "each, and RESULTS tells the smallest set of entries after POINT that brings the\n"
+	     "block back when it is written over the state there. If the ENTRYs do, then it is\n"
+	     "a part of them.\n"
+	     "\n"
 	     "      --force   also where BASE or COW holds a file system or the like\n"
+	     "      --minimal find smallest sets of entries\n"
 	     "      --repair  also run xfs_repair -n on each state after its mount\n"
 	     "  -h, --help    show this help\n"
 	     "\n"
@@ -74,24 +80,43 @@ static void print_result(const struct trial *t, bool repair)
 	close_stdout();		/* people watch the results grow */
 }
 
+static void check_points(struct trial *t, bool repair)
+{
+	uint64_t point;
+	char line[64];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (parse_u64(line, 0, UINT64_MAX - 1, &point))
+			die(EXIT_USAGE, "'%s' is not an entry's number", line);
+		trial_move(t, point);
+		trial_run(t, NULL, 0, repair);
+		print_result(t, repair);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "force", no_argument, NULL, OPT_FORCE },
+		{ "minimal", no_argument, NULL, OPT_MINIMAL },
 		{ "repair", no_argument, NULL, OPT_REPAIR },
 		{ "help", no_argument, NULL, 'h' },
 		{}
 	};
 	unsigned int how = 0;
-	bool repair = false;
+	bool repair = false, minimal = false;
 	struct trial t;
-	char line[64];
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		switch (opt) {
 		case OPT_FORCE:
 			how |= TRIAL_FORCE;
+			break;
+		case OPT_MINIMAL:
+			minimal = true;
+			how |= TRIAL_INDEX;
 			break;
 		case OPT_REPAIR:
 			repair = true;
@@ -107,16 +132,10 @@ int main(int argc, char **argv)
 		    "expected a capture, two devices and a directory; see crashcheck --help");
 	trial_open(&t, argv[optind], argv[optind + 1], argv[optind + 2],
 		   argv[optind + 3], how);
-	while (fgets(line, sizeof(line), stdin)) {
-		uint64_t point;
-
-		line[strcspn(line, "\n")] = '\0';
-		if (parse_u64(line, 0, UINT64_MAX - 1, &point))
-			die(EXIT_USAGE, "'%s' is not an entry's number", line);
-		trial_move(&t, point);
-		trial_run(&t, NULL, 0, repair);
-		print_result(&t, repair);
-	}
+	if (minimal)
+		crashcheck_minimal(&t);
+	else
+		check_points(&t, repair);
 	trial_close(&t);
 	return EXIT_OK;
 }
