@@ -2,7 +2,6 @@
 /* crashcheck --minimal: which entries would have kept a block; see crashcheck.h. */
 
 #define _GNU_SOURCE
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +14,14 @@
 
 struct request {
 	struct trial	*t;
+	bool		any;		/* what makes the state mount is enough */
 	uint64_t	point, writer, file, block;
 	uint64_t	*guess;
 	size_t		nr_guess;
 	uint64_t	trials;
 };
 
-/* "POINT WRITER FILE BLOCK ENTRY...", which goes to pieces */
+/* "POINT", or "POINT WRITER FILE BLOCK ENTRY...", which goes to pieces */
 static void parse_request(struct request *q, char *line)
 {
 	uint64_t *number[] = { &q->point, &q->writer, &q->file, &q->block };
@@ -48,11 +48,12 @@ static void parse_request(struct request *q, char *line)
 			    word, (unsigned long long)last);
 		n++;
 	}
-	if (n < ARRAY_SIZE(number))
-		die(EXIT_USAGE, "expected 'POINT WRITER FILE BLOCK ENTRY...'");
+	q->any = n == 1;
+	if (!q->any && n < ARRAY_SIZE(number))
+		die(EXIT_USAGE, "expected 'POINT' or 'POINT WRITER FILE BLOCK ENTRY...'");
 }
 
-/* Is the block there, with these entries written over the state? */
+/* Is the block there, or the state mounted, with these entries written over the state? */
 static bool brings_back(const uint64_t *entry, size_t nr, void *arg)
 {
 	struct request *q = arg;
@@ -62,12 +63,11 @@ static bool brings_back(const uint64_t *entry, size_t nr, void *arg)
 	trial_run(t, entry, nr, false);
 	if (t->mount_errno)
 		return false;
-	for (size_t i = 0; i < t->nr_losses; i++) {
+	for (size_t i = 0; i < t->nr_losses && !q->any; i++) {
 		const struct verify_loss *l = &t->loss[i];
 
-		/* a file that is lost has lost all of its blocks */
-		if (l->writer == q->writer && (l->file == UINT32_MAX ||
-		    (l->file == q->file && l->block == q->block)))
+		if (l->writer == q->writer && l->file == q->file &&
+		    l->block == q->block)
 			return false;
 	}
 	return true;

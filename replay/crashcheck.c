@@ -29,7 +29,7 @@ static void __attribute__((noreturn)) usage(void)
 	     "With --minimal, POINTS has losses, a line 'POINT WRITER FILE BLOCK ENTRY...'\n"
 	     "each, and RESULTS tells the smallest set of entries after POINT that brings the\n"
 	     "block back when it is written over the state there. If the ENTRYs do, then it is\n"
-	     "a part of them.\n"
+	     "a part of them. A line 'POINT' is of a state that is not mounted.\n"
 	     "\n"
 	     "      --force   also where BASE or COW holds a file system or the like\n"
 	     "      --minimal find smallest sets of entries\n"

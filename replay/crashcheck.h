@@ -9,7 +9,7 @@
  * Read losses from the standard input, a line "POINT WRITER FILE BLOCK ENTRY..."
  * each, and print for each the smallest set of entries after POINT that brings the
  * block back when it is written over the state there. The ENTRYs, if they do, are
- * what is reduced.
+ * what is reduced. A line "POINT" is of a state that is not mounted.
  */
 void crashcheck_minimal(struct trial *t);
 

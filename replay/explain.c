@@ -21,6 +21,7 @@ static const char *const cause_names[NR_CAUSES] = {
 	[CAUSE_COMPLETED_LATE]		= "completed-late",
 	[CAUSE_NEVER_SENT]		= "never-sent",
 	[CAUSE_OVERTAKEN]		= "overtaken",
+	[CAUSE_METADATA_LATE]		= "metadata-late",
 };
 
 static const char *const relation_names[NR_RELATIONS] = {
@@ -564,19 +565,41 @@ static void judge_over(const struct explain *x, struct explanation *e)
 		   CAUSE_OVERTAKEN;
 }
 
-static enum explain_cause explain_alone(struct explain *x, size_t i,
+static bool is_audits(const struct explain *x, const struct audit_loss *l)
+{
+	return l >= x->audit.loss && l < x->audit.loss + x->audit.nr_losses;
+}
+
+/* The data are there: it is recovery that does not lead to them */
+static void explain_metadata(struct explain *x, struct explanation *e)
+{
+	struct times t;
+
+	e->in_time = last_write(x, e->loss, e->point + 1);
+	if (e->in_time == AUDIT_NEVER)
+		return;
+	e->cause = CAUSE_METADATA_LATE;
+	if (find_times(x, e, &e->in_time, 1, &t))
+		collect_flushes(x, e, &t);
+}
+
+static enum explain_cause explain_alone(struct explain *x,
+					const struct audit_loss *l,
 					struct explanation *e)
 {
-	const struct audit_loss *l = &x->audit.loss[i];
 	const struct trace_bio *ack;
 	struct times t;
 
 	*e = (struct explanation){
 		.loss = l, .point = l->from_entry, .over = AUDIT_NEVER,
-		.named = TRACE_NEVER, .next = TRACE_NEVER,
+		.in_time = AUDIT_NEVER, .named = TRACE_NEVER, .next = TRACE_NEVER,
 		.previous = l->op ? *ack_of(x, l->writer, l->op - 1) :
 			    x->audit.begin_entry,
 	};
+	if (!is_audits(x, l)) {
+		explain_metadata(x, e);
+		return e->cause;
+	}
 	find_writes(x, e);
 	if (l->from_entry != l->ack_entry)
 		e->over = l->from_entry;
@@ -612,13 +635,32 @@ static enum explain_cause infer(const struct explain *x, enum explain_cause caus
 	return cause;
 }
 
-void explain_loss(struct explain *x, size_t i, struct explanation *e)
+void explain_loss(struct explain *x, const struct audit_loss *l,
+		  struct explanation *e)
 {
-	enum explain_cause alone = explain_alone(x, i, e);
+	enum explain_cause alone = explain_alone(x, l, e);
 
 	find_journal(x, e);
 	e->cause = infer(x, alone);
 	e->inferred = e->cause != alone;
+}
+
+int explain_mounted(struct explain *x, const struct verify_loss *v,
+		    uint64_t point, struct audit_loss *l)
+{
+	const struct model *m = &x->cap.model;
+
+	if (v->op < 0 || v->op >= m->p.ops || v->writer >= m->p.writers ||
+	    v->file >= m->p.files ||
+	    v->block >= model_file_blocks(m, v->writer, v->file))
+		return -EINVAL;
+	*l = (struct audit_loss){
+		.kind = v->kind, .writer = v->writer, .file = v->file,
+		.block = v->block, .op = v->op,
+		.ack_entry = *ack_of(x, v->writer, v->op),
+		.from_entry = point, .until_entry = AUDIT_NEVER,
+	};
+	return l->ack_entry <= point ? 0 : -EINVAL;
 }
 
 void explain_free(struct explanation *e)
@@ -634,7 +676,7 @@ static void explain_all(struct explain *x)
 	struct explanation e;
 
 	for (size_t i = 0; i < x->audit.nr_losses; i++) {
-		v->alone[explain_alone(x, i, &e)]++;
+		v->alone[explain_alone(x, &x->audit.loss[i], &e)]++;
 		explain_free(&e);
 	}
 	for (int c = 0; c < NR_CAUSES; c++)

@@ -19,6 +19,7 @@
 #include "capture.h"
 #include "log.h"
 #include "trace.h"
+#include "../workloads/verify.h"
 
 enum explain_cause {
 	/* no trace, or none of this write */
@@ -41,6 +42,9 @@ enum explain_cause {
 	CAUSE_NEVER_SENT,
 	/* older data of the block were in flight at the same time */
 	CAUSE_OVERTAKEN,
+	/* the data are there in time, and what leads to them is not: only a mount
+	 * has lost them */
+	CAUSE_METADATA_LATE,
 	NR_CAUSES,
 };
 
@@ -81,6 +85,8 @@ struct explanation {
 	uint64_t	*write;		/* entries with the acknowledged data, or
 					 * newer, that come too late; ascending */
 	size_t		nr_writes;
+	uint64_t	in_time;	/* the entry of data that are there, and
+					 * yet not found, or AUDIT_NEVER */
 	uint64_t	over;		/* entry of older data that went over
 					 * them, or AUDIT_NEVER */
 	uint64_t	previous;	/* the writer's ack before, or the begin
@@ -145,8 +151,16 @@ struct explain {
 int explain_open(struct explain *x, const char *dir, char *error, size_t size);
 void explain_close(struct explain *x);
 
-/* Explain loss number @i of the audit. Ends with explain_free(). */
-void explain_loss(struct explain *x, size_t i, struct explanation *e);
+/*
+ * Explain a loss of the audit, or with explain_mounted() one that a mount of the
+ * state at entry @point has found: that fills in @l, and fails with -EINVAL if it is
+ * not of an acknowledged block. @e refers to the loss, and ends with
+ * explain_free().
+ */
+void explain_loss(struct explain *x, const struct audit_loss *l,
+		  struct explanation *e);
+int explain_mounted(struct explain *x, const struct verify_loss *v,
+		    uint64_t point, struct audit_loss *l);
 void explain_free(struct explanation *e);
 
 /* The writer whose process is @pid, or -1 */

@@ -84,6 +84,7 @@ void print_gnuplot(const struct report *r)
 	const struct trace_bio *t = r->x->trace.bio;
 	CLEANUP_FREE char *acked = xasprintf("writer %u", l->writer);
 	CLEANUP_FREE char *title = NULL;
+	const struct trace_bio *b;
 	bool shown[NR_RELATIONS] = {};
 	struct lanes lanes = {};
 	double first = 0, last = 0;
@@ -95,11 +96,13 @@ void print_gnuplot(const struct report *r)
 	lane(&lanes, acked);
 	printf("$write << END\n");
 	for (size_t i = 0; i < e->nr_writes; i++) {
-		const struct trace_bio *b = trace_entry(&r->x->trace, e->write[i]);
-
+		b = trace_entry(&r->x->trace, e->write[i]);
 		if (b && b->submitted != TRACE_NEVER)
 			print_span(r, b, 0, &first, &last);
 	}
+	b = trace_entry(&r->x->trace, e->in_time);
+	if (b && b->submitted != TRACE_NEVER)
+		print_span(r, b, 0, &first, &last);
 	printf("END\n");
 	for (int relation = 0; relation < NR_RELATIONS; relation++) {
 		printf("$flush%d << END\n", relation);

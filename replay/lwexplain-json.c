@@ -95,7 +95,7 @@ void print_json(const struct report *r)
 	CLEANUP_FREE char *why = cause_text(r);
 	json_t *j;
 
-	j = json_pack("{s:s, s:o, s:I, s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:O?, s:o, s:o}",
+	j = json_pack("{s:s, s:o, s:I, s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:O?, s:o, s:o}",
 		"capture", r->capture,
 		"loss", json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:o}",
 			"kind", loss_kind_name(l->kind), "writer", l->writer,
@@ -109,6 +109,7 @@ void print_json(const struct report *r)
 		"why", why,
 		"writes", json_writes(r),
 		"written_over_by", number_or_null(e->over),
+		"written_in_time", number_or_null(e->in_time),
 		"logged_with_flush", number_or_null(e->holder),
 		"flushes", json_flushes(r),
 		"inode", e->ino ? json_integer(e->ino) : json_null(),

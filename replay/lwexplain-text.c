@@ -3,6 +3,7 @@
 
 #define _GNU_SOURCE
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,25 @@ static char *next_text(const struct report *r)
 	entry = entry_text(b->entry);
 	ms = since_ack(r, b->submit_us);
 	return xasprintf("The first flush to cover it, %s, was submitted %.3f ms %s the ack.",
-			 entry, ms < 0 ? -ms : ms, ms < 0 ? "before" : "after");
+			 entry, fabs(ms), ms < 0 ? "before" : "after");
+}
+
+static char *metadata_text(const struct report *r)
+{
+	const struct explanation *e = r->e;
+	const struct trace_bio *b = trace_entry(&r->x->trace, e->after.entry);
+	static const char in_time[] = "The data are in the log in time. What leads to them is not: recovery does not find them.";
+
+	if (!e->ino || e->after.entry == AUDIT_NEVER)
+		return xstrdup(in_time);
+	if (!b || b->submitted == TRACE_NEVER || b->completed == TRACE_NEVER)
+		return xasprintf("%s The next journal record with inode %" PRIu64 " is entry %" PRIu64 ".",
+				 in_time, e->ino, e->after.entry);
+	return xasprintf("%s The next journal record with inode %" PRIu64 ", entry %" PRIu64 ", was submitted %.3f ms %s the ack, and completed %.3f ms after it.",
+			 in_time, e->ino, e->after.entry,
+			 fabs(since_ack(r, b->submit_us)),
+			 since_ack(r, b->submit_us) < 0 ? "before" : "after",
+			 since_ack(r, b->complete_us));
 }
 
 char *cause_text(const struct report *r)
@@ -123,6 +142,8 @@ char *cause_text(const struct report *r)
 	case CAUSE_OVERTAKEN:
 		return xasprintf("Older data of the block were still in flight when newer ones were submitted, and are in the log after them, at entry %" PRIu64 ".",
 				 e->over);
+	case CAUSE_METADATA_LATE:
+		return metadata_text(r);
 	case NR_CAUSES:
 		break;
 	}
@@ -217,6 +238,18 @@ static void tell_flush(struct story *s, const struct explain_flush *f)
 		     "journal write completed");
 }
 
+/* Is journal write @entry told of together with its preflush? */
+static bool is_told(const struct report *r, uint64_t entry)
+{
+	for (size_t i = 0; i < r->e->nr_flushes; i++) {
+		const struct trace_bio *b = bio_of(r, r->e->flush[i].journal);
+
+		if (b && b->entry == entry)
+			return true;
+	}
+	return false;
+}
+
 static void tell_journal(struct story *s, const struct explain_journal *j)
 {
 	const struct trace_bio *b;
@@ -228,6 +261,9 @@ static void tell_journal(struct story *s, const struct explain_journal *j)
 	     b ? b->submit_us : 0, j->entry,
 	     "journal record %u:%u with inode %" PRIu64 " %s", j->cycle,
 	     j->block, s->r->e->ino, b ? "submitted" : "logged");
+	if (b && b->completed != TRACE_NEVER && !is_told(s->r, j->entry))
+		tell(s, b->completed, b->complete_us, j->entry,
+		     "journal write completed");
 }
 
 static int by_order(const void *pa, const void *pb)
@@ -249,6 +285,8 @@ static void print_story(const struct report *r)
 		tell_write(&s, e->write[i], "write");
 	if (e->over != AUDIT_NEVER)
 		tell_write(&s, e->over, "older write");
+	if (e->in_time != AUDIT_NEVER)
+		tell_write(&s, e->in_time, "write");
 	for (size_t i = 0; i < e->nr_flushes; i++)
 		tell_flush(&s, &e->flush[i]);
 	tell_journal(&s, &e->before);
@@ -315,22 +353,28 @@ void print_text(const struct report *r)
 	printf("lost: w%u/f%u block %u, %s: operation %u of writer %u, acknowledged at entry %" PRIu64 "\n",
 	       l->writer, l->file, l->block, loss_kind_name(l->kind), l->op,
 	       l->writer, l->ack_entry);
-	printf("lost from entry %" PRIu64, l->from_entry);
-	if (l->until_entry == AUDIT_NEVER)
-		printf(" to the end\n");
+	if (e->in_time != AUDIT_NEVER)
+		printf("lost by a mount of the state at entry %" PRIu64 "\n",
+		       l->from_entry);
+	else if (l->until_entry == AUDIT_NEVER)
+		printf("lost from entry %" PRIu64 " to the end\n",
+		       l->from_entry);
 	else
-		printf(" until entry %" PRIu64 "\n", l->until_entry);
+		printf("lost from entry %" PRIu64 " until entry %" PRIu64 "\n",
+		       l->from_entry, l->until_entry);
 	print_story(r);
 	printf("\ncause: %s\n", explain_cause_name(e->cause));
 	print_wrapped(why);
 	putchar('\n');
 	print_minimal(r);
-	printf("losses by cause:");
+	if (r->x->audit.nr_losses)
+		printf("losses by cause:");
 	for (int c = 0; c < NR_CAUSES; c++)
 		if (r->x->evidence.by_cause[c])
 			printf(" %" PRIu64 " %s", r->x->evidence.by_cause[c],
 			       explain_cause_name(c));
-	putchar('\n');
+	if (r->x->audit.nr_losses)
+		putchar('\n');
 	if (r->x->trace.dropped)
 		printf("the trace lacks the last %" PRIu64 " events: there was no room for them\n",
 		       r->x->trace.dropped);

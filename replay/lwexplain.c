@@ -10,7 +10,7 @@
 #include "lwexplain.h"
 #include "util.h"
 
-enum { OPT_JSON = OPT_BASE, OPT_GNUPLOT, OPT_MINIMAL };
+enum { OPT_JSON = OPT_BASE, OPT_GNUPLOT, OPT_LOST, OPT_MINIMAL };
 
 static void __attribute__((noreturn)) usage(void)
 {
@@ -20,6 +20,8 @@ static void __attribute__((noreturn)) usage(void)
 	     "write, and why it did not. ACK is WRITER/OPERATION, or the entry of an ack;\n"
 	     "POINT is an entry at which the block is lost. Without either, the first loss.\n"
 	     "\n"
+	     "      --lost FILE     explain the loss that crashcheck has found at a point, and\n"
+	     "                      that the audit does not know\n"
 	     "      --minimal FILE  add what crashcheck --minimal found\n"
 	     "      --json          print one JSON object\n"
 	     "      --gnuplot       print a plot's commands for gnuplot\n"
@@ -40,15 +42,18 @@ static bool lost_at(const struct audit_loss *l, uint64_t point)
  * The first loss that @what names: an ack by its writer and number, an ack's
  * entry, or an entry at which it is lost.
  */
-static size_t find_loss(const struct audit *a, const char *what)
+static const struct audit_loss *
+find_loss(const struct audit *a, const char *capture, const char *what)
 {
 	CLEANUP_FREE char *writer_text = xstrdup(what ? what : "");
 	char *op_text = strchr(writer_text, '/');
 	uint64_t writer, op = 0, entry = 0;
 	size_t i;
 
+	if (!a->nr_losses && (!what || op_text))
+		die(EXIT_USAGE, "%s: nothing is lost, by the audit", capture);
 	if (!what)
-		return 0;
+		return a->loss;
 	if (op_text)
 		*op_text++ = '\0';
 	if (op_text ? parse_u64(writer_text, 0, UINT32_MAX, &writer) ||
@@ -61,17 +66,17 @@ static size_t find_loss(const struct audit *a, const char *what)
 
 		if (op_text ? l->writer == writer && l->op == op :
 			      l->ack_entry == entry)
-			return i;
+			return l;
 	}
 	for (i = 0; !op_text && i < a->nr_losses; i++)
 		if (lost_at(&a->loss[i], entry))
-			return i;
+			return &a->loss[i];
 	die(EXIT_USAGE,
 	    op_text ? "operation %s: its blocks are not lost" :
 		      "entry %s: the audit knows of no loss there", what);
 }
 
-static json_t *load_minimal(const char *path)
+static json_t *load_line(const char *path)
 {
 	json_error_t je;
 	json_t *j = json_load_file(path, 0, &je);
@@ -81,16 +86,75 @@ static json_t *load_minimal(const char *path)
 	return j;
 }
 
+static enum loss_kind parse_kind(const char *name)
+{
+	int kind = 0;
+
+	while (kind < NR_LOSS_KINDS && strcmp(name, loss_kind_name(kind)))
+		kind++;
+	return kind;
+}
+
+static bool audit_knows(const struct audit *a, const struct verify_loss *v,
+			uint64_t point)
+{
+	for (size_t i = 0; i < a->nr_losses; i++) {
+		const struct audit_loss *l = &a->loss[i];
+
+		if (l->writer == v->writer && l->file == v->file &&
+		    l->block == v->block && lost_at(l, point))
+			return true;
+	}
+	return false;
+}
+
+/* The first loss in the line of crashcheck that the audit does not know */
+static void load_lost(struct explain *x, const char *path, struct audit_loss *l)
+{
+	json_t *line = load_line(path), *list, *j;
+	json_int_t point, file, block, op;
+	const char *kind;
+	int writer;
+	size_t i;
+
+	if (json_unpack(line, "{s:I, s:o}", "point", &point, "losses", &list))
+		die(EXIT_USAGE, "%s: expected a line of crashcheck", path);
+	json_array_foreach(list, i, j) {
+		struct verify_loss v;
+
+		if (json_unpack(j, "{s:s, s:i, s:I, s:I, s:I}", "kind", &kind,
+				"writer", &writer, "file", &file,
+				"block", &block, "op", &op))
+			die(EXIT_USAGE, "%s: loss %zu: expected one of crashcheck's",
+			    path, i);
+		v = (struct verify_loss){
+			.kind = parse_kind(kind), .writer = writer,
+			.file = file, .block = block, .op = op,
+		};
+		if (!audit_knows(&x->audit, &v, point) &&
+		    !explain_mounted(x, &v, point, l)) {
+			json_decref(line);
+			return;
+		}
+	}
+	die(EXIT_USAGE, "%s: no acknowledged block is lost that the audit does not know",
+	    path);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, OPT_JSON },
 		{ "gnuplot", no_argument, NULL, OPT_GNUPLOT },
+		{ "lost", required_argument, NULL, OPT_LOST },
 		{ "minimal", required_argument, NULL, OPT_MINIMAL },
 		{ "help", no_argument, NULL, 'h' },
 		{}
 	};
 	void (*print)(const struct report *r) = print_text;
+	const char *lost_path = NULL;
+	struct audit_loss mounted;
+	const struct audit_loss *loss;
 	struct report r = {};
 	struct explanation e;
 	struct explain x;
@@ -105,8 +169,11 @@ int main(int argc, char **argv)
 		case OPT_GNUPLOT:
 			print = print_gnuplot;
 			break;
+		case OPT_LOST:
+			lost_path = optarg;
+			break;
 		case OPT_MINIMAL:
-			r.minimal = load_minimal(optarg);
+			r.minimal = load_line(optarg);
 			break;
 		case 'h':
 			usage();
@@ -119,10 +186,13 @@ int main(int argc, char **argv)
 		    "expected a capture, and maybe an ack or a point; see lwexplain --help");
 	if (explain_open(&x, argv[optind], error, sizeof(error)))
 		die(EXIT_LOSS, "%s", error);
-	if (!x.audit.nr_losses)
-		die(EXIT_USAGE, "%s: nothing is lost, by the audit",
-		    argv[optind]);
-	explain_loss(&x, find_loss(&x.audit, argv[optind + 1]), &e);
+	if (lost_path) {
+		load_lost(&x, lost_path, &mounted);
+		loss = &mounted;
+	} else {
+		loss = find_loss(&x.audit, argv[optind], argv[optind + 1]);
+	}
+	explain_loss(&x, loss, &e);
 	r.x = &x;
 	r.e = &e;
 	r.capture = argv[optind];

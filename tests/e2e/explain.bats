@@ -77,6 +77,50 @@ record()
 	jq -e '.logged_with_flush > ([.flushes[] | select(.named)][0].entry)' explained
 }
 
+@test "no wait for the log: the data are in time, what leads to them is not" {
+	local point
+
+	record no-log-wait --mode append
+	# the audit cannot see this one
+	ackproof audit capture
+	ackproof -q replay --points 12@ack --json capture > replayed || [ $? -eq 1 ]
+	point=$(jq .failed[0].point replayed)
+	ackproof -q explain --json capture "$point" > explained
+	jq -e --argjson point "$point" '.cause == "metadata-late" and
+		.point == $point and .writes == [] and
+		.written_in_time < .loss.ack_entry and
+		.journal_after.entry > $point and .minimal.lost and
+		(.minimal.entries | length | . >= 1 and . <= 3)' explained ||
+		{ cat explained; return 1; }
+	# it takes the journal's record with the new size
+	jq -e '.journal_after.entry as $e | .minimal.entries | any(. >= $e)' explained
+}
+
+@test "a state that is not mounted: the entries that make it so" {
+	local last
+
+	record no-log-wait --mode append
+	# mkfs writes the superblock as the last thing, without its sign of progress
+	last=$("$ACKPROOF_BUILD/bin/lwlog" list --json --sectors 0 --flags write \
+		--to 10400 capture/log | jq -s '.[-1].entry')
+	ackproof -q explain --json capture $((last - 1)) > explained
+	jq -e --argjson last "$last" '.cause == "not-mounted" and
+		.minimal.entries == [$last]' explained
+	run -0 ackproof -q explain capture $((last - 1))
+	[ "${lines[0]}" = "the state at entry $((last - 1)) is not mounted: Structure needs cleaning" ]
+	[ "${lines[1]}" = "smallest set of entries with which it is: $last" ]
+}
+
+@test "a state at which nothing is lost is exit status 2" {
+	local begin
+
+	record series
+	begin=$("$ACKPROOF_BUILD/bin/lwlog" find --mark 'begin:*' --json capture/log |
+		jq -s '.[0].entry')
+	run -2 ackproof -q explain capture "$begin"
+	[[ $output == "ackproof: entry $begin: nothing is lost there, by the audit and by a mount" ]]
+}
+
 @test "the story in time order, the picture, and the line that reproduces it" {
 	local line
 

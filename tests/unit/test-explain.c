@@ -179,7 +179,7 @@ static void check(size_t i)
 	if (!ok_int(ret, 0, "%s: can be explained%s", what, ret ? error : ""))
 		return;
 	ok_int(x.audit.nr_losses, 1, "%s: one loss", what);
-	explain_loss(&x, 0, &e);
+	explain_loss(&x, x.audit.loss, &e);
 	ok_str(explain_cause_name(e.cause), explain_cause_name(tests[i].cause),
 	       "%s: the cause", what);
 	ok(!e.inferred, "%s: it tells by itself", what);
@@ -214,7 +214,7 @@ static void infer(void)
 	make_trace("q x+ o+ x- o- p w+ f+ w- f- a g+ g-");
 	ok_int(explain_open(&x, scratch(), error, sizeof(error)), 0,
 	       "two fsyncs, of which one does not wait");
-	explain_loss(&x, 0, &e);
+	explain_loss(&x, x.audit.loss, &e);
 	ok_int(x.evidence.traced, 2, "both are in the trace");
 	ok_int(x.evidence.not_awaited, 1, "one did not wait");
 	ok_str(explain_cause_name(e.cause), "write-not-awaited",
@@ -222,6 +222,37 @@ static void infer(void)
 	ok(e.inferred, "and that is said");
 	ok_int(x.evidence.alone[CAUSE_SUBMITTED_EARLY], 1, "by itself it is early");
 	explain_free(&e);
+	explain_close(&x);
+	forget();
+}
+
+/* The data are there, and a mount does not find them */
+static void mounted(void)
+{
+	struct verify_loss v = { .kind = LOSS_MISSING, .op = 1, .got = -1 };
+	struct audit_loss l;
+	struct explanation e;
+	struct explain x;
+
+	make_log("qpwoagh");
+	make_trace("q p w+ w- o+ o- a g+ g-");
+	ok_int(explain_open(&x, scratch(), error, sizeof(error)), 0,
+	       "nothing that the audit finds");
+	ok_int(x.audit.nr_losses, 0, "nothing");
+	ok_int(explain_mounted(&x, &v, entry_of['g'], &l), 0, "a mount does");
+	explain_loss(&x, &l, &e);
+	ok_str(explain_cause_name(e.cause), "metadata-late", "the cause");
+	ok_int(e.in_time, entry_of['w'], "the data that are there");
+	ok_int(e.nr_writes, 0, "nothing is late");
+	ok_int(e.point, entry_of['g'], "the point");
+	ok(e.nr_flushes == 2 && e.flush[0].bio == 'o' &&
+	   e.flush[0].relation == FLUSH_COVERS, "the flush that covers the data");
+	explain_free(&e);
+	ok_int(explain_mounted(&x, &v, entry_of['o'], &l), -EINVAL,
+	       "a point ahead of the ack shows no loss of it");
+	v.block = 1;
+	ok_int(explain_mounted(&x, &v, entry_of['g'], &l), -EINVAL,
+	       "a block that no operation writes");
 	explain_close(&x);
 	forget();
 }
@@ -257,6 +288,7 @@ int main(void)
 	for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
 		check(i);
 	infer();
+	mounted();
 	journal();
 	return tap_end();
 }
