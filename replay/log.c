@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "le.h"
 #include "log.h"
@@ -477,4 +479,28 @@ int lw_finish(struct lw_log *log)
 	while ((ret = lw_next(log, &e)) == 1)
 		;
 	return ret;
+}
+
+int lw_hash(struct lw_log *log, char hex[LW_HASH_SIZE])
+{
+	const uint64_t step = 1 << 20;
+	XXH3_state_t state;
+	XXH128_hash_t h;
+	int ret;
+
+	ret = lw_finish(log);
+	if (ret)
+		return ret;
+	XXH3_128bits_reset(&state);
+	for (uint64_t off = 0, len; off < log->next_off; off += len) {
+		len = log->next_off - off < step ? log->next_off - off : step;
+		ret = need(log, off, len);
+		if (ret)
+			return ret;
+		XXH3_128bits_update(&state, log->src.map + off, len);
+	}
+	h = XXH3_128bits_digest(&state);
+	snprintf(hex, LW_HASH_SIZE, "%016llx%016llx", LL(h.high64),
+		 LL(h.low64));
+	return 0;
 }

@@ -121,6 +121,14 @@ int lw_next(struct lw_log *log, struct lw_entry *e);
 /* Go to the log's end, so that log->nr_entries and log->note are final. */
 int lw_finish(struct lw_log *log);
 
+/*
+ * Go to the log's end, and write the XXH128 of its bytes from 0 to there to @hex, as
+ * xxhsum -H2 prints it: packed or not, on a larger disk or not, the same log has
+ * the same. Returns 0, or -errno with log->error set.
+ */
+#define LW_HASH_SIZE	33
+int lw_hash(struct lw_log *log, char hex[LW_HASH_SIZE]);
+
 /* "FLUSH|FUA", "NONE", or unknown ones as numbers. Returns @buf. */
 #define LW_FLAGS_MAX	64
 const char *lw_flags(uint64_t flags, char buf[LW_FLAGS_MAX]);

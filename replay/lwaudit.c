@@ -36,7 +36,20 @@ static json_t *entry_or_null(uint64_t entry)
 	return entry == AUDIT_NEVER ? json_null() : json_integer(entry);
 }
 
-static void print_json(const struct audit *a, double seconds, uint64_t bytes)
+/*
+ * What names a loss on any machine: the log, the point, and the verdict, as
+ * ackproof-reproduce(1) reads it. Freed by the caller.
+ */
+static char *token(const struct audit_loss *l, const char *hash)
+{
+	return xasprintf("%s@%llu:%s:w%u:f%u:b%u:op%u", hash,
+			 (unsigned long long)l->from_entry,
+			 loss_kind_name(l->kind), l->writer, l->file, l->block,
+			 l->op);
+}
+
+static void print_json(const struct audit *a, const char *hash, double seconds,
+		       uint64_t bytes)
 {
 	json_t *kinds = json_object(), *list = json_array(), *j;
 
@@ -45,16 +58,18 @@ static void print_json(const struct audit *a, double seconds, uint64_t bytes)
 				    json_integer(a->by_kind[k]));
 	for (size_t i = 0; i < a->nr_losses; i++) {
 		const struct audit_loss *l = &a->loss[i];
+		CLEANUP_FREE char *name = token(l, hash);
 
 		json_array_append_new(list, json_pack(
-			"{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:o}",
+			"{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:o, s:s}",
 			"kind", loss_kind_name(l->kind), "writer", l->writer,
 			"file", l->file, "block", l->block, "op", l->op,
 			"ack_entry", (json_int_t)l->ack_entry,
 			"from_entry", (json_int_t)l->from_entry,
-			"until_entry", entry_or_null(l->until_entry)));
+			"until_entry", entry_or_null(l->until_entry),
+			"token", name));
 	}
-	j = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:f, s:I, s:o}",
+	j = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:f, s:I, s:s, s:o}",
 		      "entries", (json_int_t)a->entries,
 		      "acks", (json_int_t)a->acks,
 		      "acks_lost", (json_int_t)a->acks_lost,
@@ -64,7 +79,8 @@ static void print_json(const struct audit *a, double seconds, uint64_t bytes)
 		      "longest_window", (json_int_t)a->longest,
 		      "end_entry", (json_int_t)a->end_entry,
 		      "by_kind", kinds, "seconds", seconds,
-		      "log_bytes", (json_int_t)bytes, "losses", list);
+		      "log_bytes", (json_int_t)bytes, "log_xxh128", hash,
+		      "losses", list);
 	if (!j || json_dumpf(j, stdout, JSON_INDENT(1)))
 		die(EXIT_CANNOT, "cannot print the result as JSON");
 	putchar('\n');
@@ -149,13 +165,13 @@ int main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{}
 	};
-	char error[600];
+	char error[600], hash[LW_HASH_SIZE];
 	bool json = false;
 	struct capture cap;
 	struct lw_log log;
 	struct audit a;
 	uint64_t max = 20, lost;
-	double start;
+	double start, seconds;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "n:h", options, NULL)) != -1) {
@@ -181,8 +197,11 @@ int main(int argc, char **argv)
 		die(EXIT_USAGE, "%s", log.error);
 	if (audit_run(&a, &log, &cap.model, error, sizeof(error)))
 		die(EXIT_LOSS, "%s", error);
+	seconds = now() - start;
+	if (lw_hash(&log, hash))
+		die(EXIT_LOSS, "%s", log.error);
 	if (json)
-		print_json(&a, now() - start, log.next_off);
+		print_json(&a, hash, seconds, log.next_off);
 	else
 		print_text(&a, max);
 	lost = a.acks_lost;

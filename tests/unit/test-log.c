@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "../../replay/le.h"
 #include "../../replay/util.h"
@@ -685,6 +687,62 @@ static void refreshed(void)
 	mklog_free(&l);
 }
 
+/* The same log has the same hash wherever it is, and another has another. */
+static void hashed(void)
+{
+	CLEANUP_FREE char *path = xasprintf("%s/log.zst", scratch());
+	char want[LW_HASH_SIZE], hex[LW_HASH_SIZE];
+	const size_t size = 3 << 20;	/* more than one step */
+	CLEANUP_FREE void *block = xcalloc(size, 1);
+	struct zst_writer w;
+	XXH128_hash_t h;
+	struct lw_log log;
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	mklog_init(&l, NULL, 512);
+	mklog_write(&l, 0, 0, block, size);
+	mklog_write(&l, LW_FUA, 0, data, 4096);
+	h = XXH3_128bits(l.buf, l.len);
+	snprintf(want, sizeof(want), "%016llx%016llx",
+		 (unsigned long long)h.high64, (unsigned long long)h.low64);
+	if (fd < 0 || zst_writer_open(&w, fd, 1, 65536) ||
+	    zst_write(&w, l.buf, l.len) || zst_writer_finish(&w))
+		die(EXIT_CANNOT, "%s: %m", path);
+	zst_writer_free(&w);
+	close(fd);
+	if (lw_open(&log, path, 0))
+		die(EXIT_LOSS, "%s", log.error);
+	log.src.held_max = 100000;
+	ok(!lw_hash(&log, hex) && !strcmp(hex, want), "hash: packed: %s", hex);
+	lw_close(&log);
+
+	mklog_save(&l);
+	if (truncate(l.path, l.len + 100000))
+		die(EXIT_CANNOT, "%s: %m", l.path);
+	if (lw_open(&log, l.path, 0))
+		die(EXIT_LOSS, "%s", log.error);
+	ok(!lw_hash(&log, hex) && !strcmp(hex, want),
+	   "hash: on a larger disk: %s", hex);
+	lw_close(&log);
+
+	l.buf[l.len - 1] ^= 1;
+	mklog_save(&l);
+	if (lw_open(&log, l.path, 0))
+		die(EXIT_LOSS, "%s", log.error);
+	ok(!lw_hash(&log, hex) && strcmp(hex, want),
+	   "hash: the last byte counts: %s", hex);
+	lw_close(&log);
+
+	l.len -= 100;
+	mklog_save(&l);
+	if (lw_open(&log, l.path, 0))
+		die(EXIT_LOSS, "%s", log.error);
+	ok(lw_hash(&log, hex) == -EINVAL && strstr(log.error, "truncated"),
+	   "hash: none of a log at fault: %s", log.error);
+	lw_close(&log);
+	mklog_free(&l);
+}
+
 int main(void)
 {
 	for (size_t i = 0; i < sizeof(data); i++)
@@ -710,5 +768,6 @@ int main(void)
 	packed();
 	packed_damaged();
 	refreshed();
+	hashed();
 	return tap_end();
 }
