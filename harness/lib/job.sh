@@ -25,6 +25,13 @@ job_drop()
 	rm -rf "$1"
 }
 
+# Drop the job that job_new has made whenever this process ends
+job_drop_at_exit()
+{
+	_dropped_at_exit=$job
+	trap 'job_drop "$_dropped_at_exit"' EXIT
+}
+
 # Write job $1's command: the rest is a program and its arguments.
 job_command()
 {

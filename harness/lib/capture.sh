@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# What tells a capture from another, and the kernel that it was recorded on.
+
+# log_hash LOG: XXH128 of a log up to the end of its last entry
+log_hash()
+{
+	local used
+
+	used=$("$ACKPROOF_BIN/lwlog" stat --json "$1" | jq .used)
+	head -c "$used" "$1" | xxhsum -H2 | cut -d ' ' -f 1
+}
+
+# capture_hash CAPTURE: the same of a capture, which must be one that can be
+# audited. In $(...), end with "|| exit".
+capture_hash()
+{
+	local status=0 audit
+
+	audit=$("$ACKPROOF_BIN/lwaudit" --json "$1") || status=$?
+	# losses are no reason not to have one
+	[ $status -eq 0 ] || [ -n "$audit" ] || return $status
+	jq -r .log_xxh128 <<< "$audit"
+}
+
+# Whether the kernel in folder $2 is the very one of capture $1: one of another
+# build may have the same name, and the same sources
+is_kernel_of()
+{
+	local sum
+
+	[ -f "$2/variant.json" ] && [ -f "$2/linux" ] || return 1
+	sum=$(sha256sum < "$2/linux" | cut -d ' ' -f 1)
+	jq -e --arg sum "$sum" --slurpfile variant "$2/variant.json" '.kernel |
+		.hash == $variant[0].hash and (.linux_sha256 // $sum) == $sum' \
+		"$1/capture.json" > /dev/null
+}
+
+# capture_kernel CAPTURE: find the very kernel that it was recorded on. Sets
+# kernel_dir to where it is, or would be; returns 1 if it is not there.
+capture_kernel()
+{
+	local hash
+
+	hash=$(jq -r '.kernel.hash // ""' "$1/capture.json")
+	kernel_dir=$ACKPROOF_BUILD/kernel/out/$hash
+	[[ $hash =~ ^[0-9a-f]{16}$ ]] && is_kernel_of "$1" "$kernel_dir"
+}
