@@ -129,8 +129,10 @@ static void print_losses(const struct audit *a, uint64_t max)
 		       (unsigned long long)(a->nr_losses - max));
 }
 
-static void print_text(const struct audit *a, uint64_t max)
+static void print_text(const struct audit *a, const char *hash,
+		       const char *capture, uint64_t max)
 {
+	CLEANUP_FREE char *name = NULL;
 	const char *sep = " (";
 
 	printf("%llu entries, %llu acks, %llu lost",
@@ -155,6 +157,8 @@ static void print_text(const struct audit *a, uint64_t max)
 	       (unsigned long long)a->loss[a->longest_loss].from_entry);
 	if (max)
 		print_losses(a, max);
+	name = token(a->loss, hash);
+	printf("reproduce: ackproof reproduce %s %s\n", name, capture);
 }
 
 int main(int argc, char **argv)
@@ -203,7 +207,7 @@ int main(int argc, char **argv)
 	if (json)
 		print_json(&a, hash, seconds, log.next_off);
 	else
-		print_text(&a, max);
+		print_text(&a, hash, argv[optind], max);
 	lost = a.acks_lost;
 	audit_free(&a);
 	lw_close(&log);

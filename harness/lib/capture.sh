@@ -47,3 +47,33 @@ capture_kernel()
 	kernel_dir=$ACKPROOF_BUILD/kernel/out/$hash
 	[[ $hash =~ ^[0-9a-f]{16}$ ]] && is_kernel_of "$1" "$kernel_dir"
 }
+
+# kernel_of_capture CAPTURE VARIANT: the kernel to mount its states on. VARIANT if
+# it is not empty, or with the user's source or patches; or else the very one that
+# recorded it if it is there, or one of its name as it is now. Sets kernel_dir.
+# Needs kernel.sh.
+kernel_of_capture()
+{
+	local variant=$2
+
+	if [ -z "$variant$kernel_source$kernel_series${kernel_patches[*]}" ] &&
+	   capture_kernel "$1"; then
+		return
+	fi
+	: "${variant:=$(jq -r .kernel.variant "$1/capture.json")}"
+	kernel_build "$variant"
+}
+
+# What jq needs to tell the verdicts on a point, from a line of points.jsonl: each
+# what is lost and how, in a word; and tokens, which name them on any machine.
+VERDICTS='
+	def verdict:
+		"\(.kind):w\(.writer):f\(.file):b\(.block):op\(.op)" +
+		(if has("got") then ":got\(.got)" else "" end);
+	def verdicts:
+		(if .mount == "ok" then .losses | map(verdict)
+		 else ["mount:" + (.mount | gsub("[^A-Za-z0-9]"; "_"))] end) +
+		(if .repair == "dirty" then ["dirty"] else [] end);
+	def failed: verdicts != [];
+	def tokens: "\(.capture)@\(.point):" as $at | verdicts | map($at + .);
+'

@@ -488,19 +488,3 @@ _sum_files()
 		fi
 	done
 }
-
-# kernel_of_capture CAPTURE VARIANT: the kernel to mount its states on. VARIANT if
-# it is not empty, or with the user's source or patches; or else the very one that
-# recorded it if it is still there, or one of its name. Sets kernel_dir.
-kernel_of_capture()
-{
-	local variant=$2 hash
-
-	if [ -z "$variant$kernel_source$kernel_series${kernel_patches[*]}" ]; then
-		hash=$(jq -r .kernel.hash "$1/capture.json")
-		kernel_dir=$ACKPROOF_BUILD/kernel/out/$hash
-		[ ! -f "$kernel_dir/variant.json" ] || return 0
-	fi
-	: "${variant:=$(jq -r .kernel.variant "$1/capture.json")}"
-	kernel_build "$variant"
-}
