@@ -45,10 +45,12 @@ setup()
 	run -1 ackproof -q "${small[@]}" --section early-snapshot \
 		--set early-snapshot.expect=clean
 	[[ $output == *"early-snapshot: not as expected: "*" acks lost, expected none"* ]]
-	line=$(grep -o 'ackproof replay --points .*' <<< "$output")
+	line=$(grep -o 'ackproof reproduce .*' <<< "$output")
 	# shellcheck disable=SC2086 # a command line
-	run -1 ackproof -q ${line#ackproof }
-	[[ $output == *"1 replays, 1 with loss"* ]]
+	ackproof -q ${line#ackproof }
+	# and so do the results as a whole
+	run=$ACKPROOF_RESULTS/$(cat "$ACKPROOF_RESULTS/latest")
+	ackproof -q reproduce --loss 2 "$run"
 }
 
 @test "the other expectations fail by name, too" {
