@@ -23,6 +23,10 @@ setup()
 		(.kernel.version | startswith("6.12")) and
 		(.mkfs | test("size=10485760")) and .delay.write_ms == 1' \
 		"$shared/capture.json"
+	[ "$(jq -r .log_xxh128 "$shared/capture.json")" = \
+		"$(ackproof audit --json "$shared" | jq -r .log_xxh128)" ]
+	[ "$(jq -r .kernel.linux_sha256 "$shared/capture.json")" = \
+		"$(sha256sum < "$(ackproof kernel path series)/linux" | cut -d ' ' -f 1)" ]
 	[ -s "$shared/dmesg" ]
 }
 
