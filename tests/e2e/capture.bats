@@ -19,7 +19,7 @@ setup()
 
 @test "a capture says what it depends on" {
 	jq -e '.state == "complete" and .kernel.variant == "series" and
-		(.kernel.patches | length) == 4 and .workload.seed == 1 and
+		(.kernel.patches | length) == 5 and .workload.seed == 1 and
 		(.kernel.version | startswith("6.12")) and
 		(.mkfs | test("size=10485760")) and .delay.write_ms == 1' \
 		"$shared/capture.json"
