@@ -5,6 +5,7 @@
 #
 #	MANIFEST		the first: what else there must be
 #	log.zst			the log up to its last entry, in seekable frames
+#	trace.zst		the trace of dm-log-writes, if there is one
 #	capture.json, ...	the capture's other files
 #	kernel/...		what it was recorded on: linux.zst, variant.json,
 #				config, patches/
@@ -42,6 +43,7 @@ archive_fill()
 	local dir=$1 log=$2 hash=$3 used name sum
 
 	used=$("$ACKPROOF_BIN/lwlog" convert --json "$log" "$dir/log.zst" | jq .bytes)
+	[ ! -f "$dir/trace" ] || zstd -q --rm "$dir/trace"
 	{
 		echo "$ARCHIVE_FORMAT"
 		echo "$hash $used log"
@@ -141,8 +143,8 @@ _check_members()
 			sed -E 's/.* differ: (byte|char) ([0-9]+).*/byte \2 is another/; s/^cmp: EOF on - .*/there is more behind its end/; s/^cmp: EOF on .* after byte ([0-9]+).*/cut at byte \1/')"
 }
 
-# The log as it was, and the capture as a whole: all that an audit needs
-_unpack_log()
+# What is packed as it was, and the capture as a whole: all that an audit needs
+_unpack_members()
 {
 	local got
 
@@ -156,6 +158,8 @@ _unpack_log()
 	[ "$got" = "$log_sum" ] ||
 		_damaged "member log.zst: unpacks to a log with hash $got, expected $log_sum"
 	rm "$dir/log.zst" "$dir/MANIFEST"
+	[ ! -f "$dir/trace.zst" ] || zstd -qd --rm "$dir/trace.zst" 2> "$job/error" ||
+		_damaged "member $(sed "1s,^zstd: $dir/,,; q" "$job/error")"
 }
 
 # archive_unpack FILE FOLDER: make FOLDER, in the job's, the capture that FILE is
@@ -171,5 +175,5 @@ archive_unpack()
 		die $EXIT_CANNOT "$archive: cannot unpack: $(sed -n '1s/^tar: //p' "$job/error")"
 	_read_manifest
 	_check_members
-	_unpack_log
+	_unpack_members
 }

@@ -85,11 +85,14 @@ pack()
 
 @test "an imported capture is what was exported" {
 	echo 'what fsync did' > lost/stats
+	seq 10000 > lost/trace
 	exported
 	run -0 --separate-stderr ackproof capture import lost.tar there/it
 	[ -z "$output" ]
 	[ "$stderr" = "imported there/it" ]
 	diff -r lost there/it
+	# what is large is packed
+	[ "$(tar -tf lost.tar | grep -cE '^(log|trace|kernel/linux)\.zst$')" = 3 ]
 	[ "$(ackproof audit --json lost | jq 'del(.seconds)')" = \
 		"$(ackproof audit --json there/it | jq 'del(.seconds)')" ]
 	# and gives the same archive again
@@ -387,6 +390,12 @@ repacked()
 	repacked
 	refused x.tar "member log.zst: *"
 	mv log.zst x/log.zst
+
+	echo junk > x/trace.zst
+	names+=(trace.zst)
+	repacked
+	refused x.tar "member trace.zst: *"
+	unset 'names[-1]'
 
 	echo other | zstd -qf -o x/kernel/linux.zst
 	repacked
