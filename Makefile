@@ -53,7 +53,7 @@ UNITS	= $(UNIT:%=$(B)/tests/unit/test-%)
 # the log and all on top of it, and nothing in it reaches into the harness.
 LIB	= $(B)/libackproof.a
 LIB_OBJS = $(addprefix $(B)/replay/, audit.o blockdev.o capture.o check.o \
-	     compare.o digest.o dm.o extmap.o index.o log.o places.o points.o \
+	     compare.o digest.o dm.o extmap.o fsck.o index.o log.o places.o points.o \
 	     progress.o seen.o source.o state.o trial.o util.o where.o zst.o) \
 	   $(addprefix $(B)/workloads/, model.o verify.o)
 
