@@ -45,16 +45,17 @@ TOOLS	= lwaudit lwlog lwpoints lwreplay replay-log crashcheck \
 	  fsync-writers supervise init
 BINS	= $(TOOLS:%=$(B)/bin/%)
 
-UNIT	= audit capture check extmap index log model places points state \
-	  verify where zst
+UNIT	= audit bisect capture check extmap index log model places points \
+	  state verify where zst
 UNITS	= $(UNIT:%=$(B)/tests/unit/test-%)
 
 # All that is not a tool's own: each takes what it needs. It is one library with
 # the log and all on top of it, and nothing in it reaches into the harness.
 LIB	= $(B)/libackproof.a
-LIB_OBJS = $(addprefix $(B)/replay/, audit.o blockdev.o capture.o check.o \
-	     compare.o digest.o dm.o extmap.o fsck.o index.o log.o places.o points.o \
-	     progress.o seen.o source.o state.o trial.o util.o where.o zst.o) \
+LIB_OBJS = $(addprefix $(B)/replay/, audit.o bisect.o bisect-log.o \
+	     blockdev.o capture.o check.o compare.o digest.o dm.o extmap.o \
+	     fsck.o index.o log.o places.o points.o progress.o seen.o \
+	     source.o state.o trial.o util.o where.o zst.o) \
 	   $(addprefix $(B)/workloads/, model.o verify.o)
 
 all: $(BINS)
