@@ -41,7 +41,7 @@ ifeq ($(V),1)
 Q	=
 endif
 
-TOOLS	= lwaudit lwlog lwpoints lwreplay replay-log crashcheck \
+TOOLS	= lwaudit lwbisect lwlog lwpoints lwreplay replay-log crashcheck \
 	  fsync-writers supervise init
 BINS	= $(TOOLS:%=$(B)/bin/%)
 
@@ -70,6 +70,7 @@ $(B)/bin/crashcheck: $(B)/replay/crashcheck.o
 $(B)/bin/fsync-writers: $(B)/workloads/fsync-writers.o
 $(B)/bin/init: $(B)/harness/guest/init.o
 $(B)/bin/lwaudit: $(B)/replay/lwaudit.o
+$(B)/bin/lwbisect: $(B)/replay/lwbisect.o
 $(B)/bin/lwlog: $(addprefix $(B)/replay/lwlog, .o -check.o -convert.o \
 		  -filter.o -find.o -index.o -list.o -print.o -stat.o -tail.o)
 $(B)/bin/lwpoints: $(B)/replay/lwpoints.o
@@ -80,6 +81,7 @@ $(B)/bin/supervise: $(B)/harness/engine/supervise.o
 $(B)/bin/crashcheck: LIBS = -lzstd -ljansson -ldevmapper -lmount -lblkid
 $(B)/bin/fsync-writers: LIBS = -ljansson -ldevmapper
 $(B)/bin/lwaudit: LIBS = -lzstd -ljansson -lsmartcols
+$(B)/bin/lwbisect: LIBS = -lzstd -ljansson -lblkid
 $(B)/bin/lwlog: LIBS = -lzstd -ljansson
 $(B)/bin/lwpoints: LIBS = -lzstd -ljansson
 $(B)/bin/lwreplay: LIBS = -lzstd -ljansson -lblkid
