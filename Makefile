@@ -66,7 +66,7 @@ $(LIB): $(LIB_OBJS)
 	$(Q)$(AR) rcs $@ $^
 
 $(BINS): $(LIB)
-$(B)/bin/crashcheck: $(B)/replay/crashcheck.o
+$(B)/bin/crashcheck: $(addprefix $(B)/replay/crashcheck, .o -bisect.o)
 $(B)/bin/fsync-writers: $(B)/workloads/fsync-writers.o
 $(B)/bin/init: $(B)/harness/guest/init.o
 $(B)/bin/lwaudit: $(B)/replay/lwaudit.o

@@ -12,23 +12,36 @@
 
 #include <jansson.h>
 
-#include "trial.h"
+#include "bisect.h"
+#include "crashcheck.h"
 #include "util.h"
 
-enum { OPT_REPAIR = OPT_BASE, OPT_FORCE };
+enum {
+	OPT_REPAIR = OPT_BASE, OPT_FORCE, OPT_BISECT, OPT_REPORT, OPT_BUDGET,
+	OPT_FROM, OPT_TO
+};
 
 static void __attribute__((noreturn)) usage(void)
 {
 	puts("Usage: crashcheck [OPTION]... CAPTURE BASE COW MOUNTPOINT < POINTS > RESULTS\n"
+	     "       crashcheck --bisect CHECK --report NAME [OPTION]... CAPTURE BASE COW \\\n"
+	     "                  MOUNTPOINT > RESULTS\n"
 	     "\n"
 	     "Check the states of CAPTURE at the entries that POINTS lists, ascending, one\n"
 	     "a line. BASE is a device at least as large as the recorded one that reads as\n"
 	     "zeros, COW a device for the snapshots' exceptions. RESULTS gets one JSON\n"
 	     "object a point, as they come.\n"
 	     "\n"
-	     "      --force   also where BASE or COW holds a file system or the like\n"
-	     "      --repair  also run xfs_repair -n on each state after its mount\n"
-	     "  -h, --help    show this help\n"
+	     "      --force         also where BASE or COW holds a file system or the like\n"
+	     "      --repair        also run xfs_repair -n on each state after its mount\n"
+	     "      --bisect CHECK  find the states that are bad: CHECK is loss, mount (it\n"
+	     "                      does not), repair (xfs_repair -n finds something), or\n"
+	     "                      builtin: any of them\n"
+	     "      --report NAME   write what was found to NAME.txt and NAME.json\n"
+	     "      --budget N      check at most N states (default 60)\n"
+	     "      --from ENTRY    look at the states from there on only,\n"
+	     "      --to ENTRY      and up to there\n"
+	     "  -h, --help          show this help\n"
 	     "\n"
 	     "Exit status: 0 all points checked, whatever was found; 1 could not; 2 usage.");
 	close_stdout();
@@ -52,7 +65,7 @@ static json_t *json_losses(const struct trial *t)
 	return list;
 }
 
-static void print_result(const struct trial *t, bool repair)
+void print_result(const struct trial *t, bool repair)
 {
 	json_t *j, *ms = json_object();
 
@@ -74,18 +87,41 @@ static void print_result(const struct trial *t, bool repair)
 	close_stdout();		/* people watch the results grow */
 }
 
+static void check_listed(struct trial *t, bool repair)
+{
+	char line[64];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		uint64_t point;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (parse_u64(line, 0, UINT64_MAX - 1, &point))
+			die(EXIT_USAGE, "'%s' is not an entry's number", line);
+		trial_move(t, point);
+		trial_run(t, NULL, 0, repair);
+		print_result(t, repair);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "force", no_argument, NULL, OPT_FORCE },
 		{ "repair", no_argument, NULL, OPT_REPAIR },
+		{ "bisect", required_argument, NULL, OPT_BISECT },
+		{ "report", required_argument, NULL, OPT_REPORT },
+		{ "budget", required_argument, NULL, OPT_BUDGET },
+		{ "from", required_argument, NULL, OPT_FROM },
+		{ "to", required_argument, NULL, OPT_TO },
 		{ "help", no_argument, NULL, 'h' },
 		{}
+	};
+	struct bisect_args bisect = {
+		.budget = BISECT_BUDGET, .from = UINT64_MAX, .to = UINT64_MAX,
 	};
 	unsigned int how = 0;
 	bool repair = false;
 	struct trial t;
-	char line[64];
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -96,6 +132,24 @@ int main(int argc, char **argv)
 		case OPT_REPAIR:
 			repair = true;
 			break;
+		case OPT_BISECT:
+			bisect.check = optarg;
+			how |= TRIAL_INDEX;
+			break;
+		case OPT_REPORT:
+			bisect.report = optarg;
+			break;
+		case OPT_BUDGET:
+			bisect.budget = arg_u64("--budget", optarg, 1,
+						UINT64_MAX);
+			break;
+		case OPT_FROM:
+			bisect.from = arg_u64("--from", optarg, 0,
+					      UINT64_MAX - 1);
+			break;
+		case OPT_TO:
+			bisect.to = arg_u64("--to", optarg, 0, UINT64_MAX - 1);
+			break;
 		case 'h':
 			usage();
 		default:
@@ -105,17 +159,16 @@ int main(int argc, char **argv)
 	if (optind + 4 != argc)
 		die(EXIT_USAGE,
 		    "expected a capture, two devices and a directory; see crashcheck --help");
+	if (!bisect.check != !bisect.report || (bisect.check && repair))
+		die(EXIT_USAGE,
+		    "--bisect goes with --report, and not with --repair; see crashcheck --help");
 	trial_open(&t, argv[optind], argv[optind + 1], argv[optind + 2],
 		   argv[optind + 3], how);
-	while (fgets(line, sizeof(line), stdin)) {
-		uint64_t point;
-
-		line[strcspn(line, "\n")] = '\0';
-		if (parse_u64(line, 0, UINT64_MAX - 1, &point))
-			die(EXIT_USAGE, "'%s' is not an entry's number", line);
-		trial_move(&t, point);
-		trial_run(&t, NULL, 0, repair);
-		print_result(&t, repair);
+	if (bisect.check) {
+		bisect.capture = argv[optind];
+		bisect_capture(&t, &bisect);
+	} else {
+		check_listed(&t, repair);
 	}
 	trial_close(&t);
 	return EXIT_OK;
