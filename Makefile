@@ -41,21 +41,22 @@ ifeq ($(V),1)
 Q	=
 endif
 
-TOOLS	= lwaudit lwexplain lwlog lwpoints lwreplay replay-log crashcheck \
-	  fsync-writers supervise init
+TOOLS	= lwaudit lwbisect lwexplain lwlog lwpoints lwreplay replay-log \
+	  crashcheck fsync-writers supervise init
 BINS	= $(TOOLS:%=$(B)/bin/%)
 
-UNIT	= audit capture check ddmin explain extmap index \
-	  journal log model places points state trace verify where zst
+UNIT	= audit bisect capture check ddmin explain extmap index journal log \
+	  model places points state trace verify where zst
 UNITS	= $(UNIT:%=$(B)/tests/unit/test-%)
 
 # All that is not a tool's own: each takes what it needs. It is one library with
 # the log and all on top of it, and nothing in it reaches into the harness.
 LIB	= $(B)/libackproof.a
-LIB_OBJS = $(addprefix $(B)/replay/, audit.o blockdev.o capture.o check.o \
-	     compare.o ddmin.o digest.o dm.o explain.o extmap.o index.o journal.o \
-	     log.o places.o points.o progress.o seen.o source.o state.o trace.o \
-	     trial.o util.o where.o zst.o) \
+LIB_OBJS = $(addprefix $(B)/replay/, audit.o bisect.o bisect-log.o \
+	     blockdev.o capture.o check.o compare.o ddmin.o digest.o dm.o \
+	     explain.o extmap.o fsck.o index.o journal.o log.o places.o \
+	     points.o progress.o seen.o source.o state.o trace.o trial.o \
+	     util.o where.o zst.o) \
 	   $(addprefix $(B)/workloads/, model.o verify.o)
 
 all: $(BINS)
@@ -66,10 +67,12 @@ $(LIB): $(LIB_OBJS)
 	$(Q)$(AR) rcs $@ $^
 
 $(BINS): $(LIB)
-$(B)/bin/crashcheck: $(addprefix $(B)/replay/crashcheck, .o -minimal.o)
+$(B)/bin/crashcheck: $(addprefix $(B)/replay/crashcheck, .o -bisect.o \
+		  -minimal.o)
 $(B)/bin/fsync-writers: $(B)/workloads/fsync-writers.o
 $(B)/bin/init: $(B)/harness/guest/init.o
 $(B)/bin/lwaudit: $(B)/replay/lwaudit.o
+$(B)/bin/lwbisect: $(B)/replay/lwbisect.o
 $(B)/bin/lwexplain: $(addprefix $(B)/replay/lwexplain, .o -gnuplot.o \
 		  -json.o -text.o)
 $(B)/bin/lwlog: $(addprefix $(B)/replay/lwlog, .o -check.o -convert.o \
@@ -82,6 +85,7 @@ $(B)/bin/supervise: $(B)/harness/engine/supervise.o
 $(B)/bin/crashcheck: LIBS = -lzstd -ljansson -ldevmapper -lmount -lblkid
 $(B)/bin/fsync-writers: LIBS = -ljansson -ldevmapper
 $(B)/bin/lwaudit: LIBS = -lzstd -ljansson -lsmartcols
+$(B)/bin/lwbisect: LIBS = -lzstd -ljansson -lblkid
 $(B)/bin/lwexplain: LIBS = -lzstd -ljansson
 $(B)/bin/lwlog: LIBS = -lzstd -ljansson
 $(B)/bin/lwpoints: LIBS = -lzstd -ljansson

@@ -155,15 +155,35 @@ enum check_verdict check_run_argv(char *const argv[], char *const env[],
 	return CHECK_BAD;
 }
 
+static enum check_verdict run_shell(const char *command, char *const env[],
+				    int out, char *what, size_t size,
+				    int *exit_status)
+{
+	char *argv[] = { "sh", "-c", (char *)command, NULL };
+	enum check_verdict verdict;
+
+	verdict = check_run_argv(argv, env, out, what, size, exit_status);
+	if (*exit_status > 0)
+		tell_exit(*exit_status, shell_note(*exit_status), what, size);
+	return verdict;
+}
+
 enum check_verdict check_run_shell(const char *command, char *const env[],
 				   int out, char *what, size_t size)
 {
-	char *argv[] = { "sh", "-c", (char *)command, NULL };
+	int exit_status;
+
+	return run_shell(command, env, out, what, size, &exit_status);
+}
+
+enum check_verdict check_ask_shell(const char *command, char *const env[],
+				   int out, char *what, size_t size)
+{
 	int exit_status;
 	enum check_verdict verdict;
 
-	verdict = check_run_argv(argv, env, out, what, size, &exit_status);
-	if (exit_status > 0)
-		tell_exit(exit_status, shell_note(exit_status), what, size);
-	return verdict;
+	verdict = run_shell(command, env, out, what, size, &exit_status);
+	if (exit_status == 125)
+		return CHECK_CANNOT;
+	return exit_status < 0 || exit_status > 125 ? CHECK_BROKEN : verdict;
 }

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-enum check_verdict { CHECK_GOOD, CHECK_BAD };
+enum check_verdict { CHECK_GOOD, CHECK_BAD, CHECK_CANNOT, CHECK_BROKEN };
 
 /*
  * Run a command and wait for its end: a program, which is looked for in PATH,
@@ -26,6 +26,14 @@ enum check_verdict { CHECK_GOOD, CHECK_BAD };
 enum check_verdict check_run_argv(char *const argv[], char *const env[],
 				  int out, char *what, size_t size, int *exit_status);
 enum check_verdict check_run_shell(const char *command, char *const env[],
+				   int out, char *what, size_t size);
+
+/*
+ * Ask a command line by the rules of git bisect run: 125 is CHECK_CANNOT, it
+ * cannot tell. What is not an answer, as it was not started or was killed, or
+ * says that of itself by 126, 127 or more, is CHECK_BROKEN. @what as above.
+ */
+enum check_verdict check_ask_shell(const char *command, char *const env[],
 				   int out, char *what, size_t size);
 
 #endif

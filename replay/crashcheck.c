@@ -12,14 +12,20 @@
 
 #include <jansson.h>
 
+#include "bisect.h"
 #include "crashcheck.h"
 #include "util.h"
 
-enum { OPT_REPAIR = OPT_BASE, OPT_FORCE, OPT_MINIMAL };
+enum {
+	OPT_REPAIR = OPT_BASE, OPT_FORCE, OPT_MINIMAL, OPT_BISECT, OPT_REPORT,
+	OPT_BUDGET, OPT_FROM, OPT_TO
+};
 
 static void __attribute__((noreturn)) usage(void)
 {
 	puts("Usage: crashcheck [OPTION]... CAPTURE BASE COW MOUNTPOINT < POINTS > RESULTS\n"
+	     "       crashcheck --bisect CHECK --report NAME [OPTION]... CAPTURE BASE COW \\\n"
+	     "                  MOUNTPOINT > RESULTS\n"
 	     "\n"
 	     "Check the states of CAPTURE at the entries that POINTS lists, ascending, one\n"
 	     "a line. BASE is a device at least as large as the recorded one that reads as\n"
@@ -31,10 +37,17 @@ static void __attribute__((noreturn)) usage(void)
 	     "block back when it is written over the state there. If the ENTRYs do, then it is\n"
 	     "a part of them. A line 'POINT' is of a state that is not mounted.\n"
 	     "\n"
-	     "      --force   also where BASE or COW holds a file system or the like\n"
-	     "      --minimal find smallest sets of entries\n"
-	     "      --repair  also run xfs_repair -n on each state after its mount\n"
-	     "  -h, --help    show this help\n"
+	     "      --force         also where BASE or COW holds a file system or the like\n"
+	     "      --repair        also run xfs_repair -n on each state after its mount\n"
+	     "      --minimal       find smallest sets of entries\n"
+	     "      --bisect CHECK  find the states that are bad: CHECK is loss, mount (it\n"
+	     "                      does not), repair (xfs_repair -n finds something), or\n"
+	     "                      builtin: any of them\n"
+	     "      --report NAME   write what was found to NAME.txt and NAME.json\n"
+	     "      --budget N      check at most N states (default 60)\n"
+	     "      --from ENTRY    look at the states from there on only,\n"
+	     "      --to ENTRY      and up to there\n"
+	     "  -h, --help          show this help\n"
 	     "\n"
 	     "Exit status: 0 all points checked, whatever was found; 1 could not; 2 usage.");
 	close_stdout();
@@ -58,7 +71,7 @@ static json_t *json_losses(const struct trial *t)
 	return list;
 }
 
-static void print_result(const struct trial *t, bool repair)
+void print_result(const struct trial *t, bool repair)
 {
 	json_t *j, *ms = json_object();
 
@@ -101,8 +114,16 @@ int main(int argc, char **argv)
 		{ "force", no_argument, NULL, OPT_FORCE },
 		{ "minimal", no_argument, NULL, OPT_MINIMAL },
 		{ "repair", no_argument, NULL, OPT_REPAIR },
+		{ "bisect", required_argument, NULL, OPT_BISECT },
+		{ "report", required_argument, NULL, OPT_REPORT },
+		{ "budget", required_argument, NULL, OPT_BUDGET },
+		{ "from", required_argument, NULL, OPT_FROM },
+		{ "to", required_argument, NULL, OPT_TO },
 		{ "help", no_argument, NULL, 'h' },
 		{}
+	};
+	struct bisect_args bisect = {
+		.budget = BISECT_BUDGET, .from = UINT64_MAX, .to = UINT64_MAX,
 	};
 	unsigned int how = 0;
 	bool repair = false, minimal = false;
@@ -121,6 +142,24 @@ int main(int argc, char **argv)
 		case OPT_REPAIR:
 			repair = true;
 			break;
+		case OPT_BISECT:
+			bisect.check = optarg;
+			how |= TRIAL_INDEX;
+			break;
+		case OPT_REPORT:
+			bisect.report = optarg;
+			break;
+		case OPT_BUDGET:
+			bisect.budget = arg_u64("--budget", optarg, 1,
+						UINT64_MAX);
+			break;
+		case OPT_FROM:
+			bisect.from = arg_u64("--from", optarg, 0,
+					      UINT64_MAX - 1);
+			break;
+		case OPT_TO:
+			bisect.to = arg_u64("--to", optarg, 0, UINT64_MAX - 1);
+			break;
 		case 'h':
 			usage();
 		default:
@@ -130,12 +169,19 @@ int main(int argc, char **argv)
 	if (optind + 4 != argc)
 		die(EXIT_USAGE,
 		    "expected a capture, two devices and a directory; see crashcheck --help");
+	if (!bisect.check != !bisect.report || (!!bisect.check + minimal + repair > 1))
+		die(EXIT_USAGE,
+		    "--bisect goes with --report, and not with --minimal or --repair; see crashcheck --help");
 	trial_open(&t, argv[optind], argv[optind + 1], argv[optind + 2],
 		   argv[optind + 3], how);
-	if (minimal)
+	if (bisect.check) {
+		bisect.capture = argv[optind];
+		crashcheck_bisect(&t, &bisect);
+	} else if (minimal) {
 		crashcheck_minimal(&t);
-	else
+	} else {
 		check_points(&t, repair);
+	}
 	trial_close(&t);
 	return EXIT_OK;
 }

@@ -20,8 +20,8 @@
 #include <jansson.h>
 
 #include "blockdev.h"
-#include "check.h"
 #include "compare.h"
+#include "fsck.h"
 #include "index.h"
 #include "log.h"
 #include "places.h"
@@ -99,12 +99,6 @@ struct job {
 static json_t *json_point(uint64_t done)
 {
 	return done ? json_integer(done - 1) : json_null();
-}
-
-static const char *point_name(uint64_t done, char name[32])
-{
-	snprintf(name, 32, done ? "entry %llu" : "start", LL(done) - 1);
-	return name;
 }
 
 /* Nothing half-written is taken for whole. */
@@ -366,8 +360,8 @@ static void start_target(struct job *j)
 			give_up(j, EXIT_LOSS, "%s", s->error);
 	} else if (!j->size && !j->from && j->where.at != j->where.to) {
 		warn("%s: a run from %s to %s was cut off: going back to the earlier one first",
-		     j->target, point_name(j->where.at, at),
-		     point_name(j->where.to, to));
+		     j->target, places_name(j->where.at, at),
+		     places_name(j->where.to, to));
 		if (move(j, low))
 			give_up(j, EXIT_LOSS, "%s", s->error);
 		j->start = low;
@@ -418,36 +412,22 @@ static void note_stop(struct job *j, uint64_t done, const char *what,
 		json_array_append_new(j->list, o);
 		return;
 	}
-	point_name(done, point);
+	places_name(done, point);
 	if (!j->fsck)
 		printf("%s: %016" PRIx64 "%016" PRIx64 "\n", point, d->high,
 		       d->low);
 	else if (before && bad)
 		printf("%s: bad, the same state as at %s\n", point,
-		       point_name(before->done - 1, same));
+		       places_name(before->done - 1, same));
 	else if (bad)
 		printf("%s: bad, %s\n", point, what);
 }
 
 static void run_fsck(struct job *j, char *what, size_t size)
 {
-	char name[32];
-	CLEANUP_FREE char *point = xasprintf("LWREPLAY_POINT=%s",
-					     point_name(j->state.done, name));
-	CLEANUP_FREE char *target = xasprintf("LWREPLAY_TARGET=%s", j->target);
-	char *const env[] = { point, target, NULL };
-	uint64_t stamp;
-
-	if (state_sync(&j->state))
-		give_up(j, EXIT_LOSS, "%s", j->state.error);
-	stamp = state_stamp(&j->state);
 	fflush(stdout);
-	check_run_shell(j->fsck, env, STDERR_FILENO, what, size);
-	/* what comes next would be built on what is not there any more */
-	if (state_stamp(&j->state) != stamp)
-		give_up(j, EXIT_LOSS,
-			"'%s' has written to %s, which holds no state any more: let it work on a snapshot or a copy",
-			j->fsck, j->target);
+	if (fsck_run(&j->state, j->fsck, what, size) < 0)
+		give_up(j, EXIT_LOSS, "%s", j->state.error);
 }
 
 /* Returns true if all is well so far. */

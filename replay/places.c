@@ -149,3 +149,9 @@ void places_free(struct places *p)
 	free(p->done);
 	memset(p, 0, sizeof(*p));
 }
+
+const char *places_name(uint64_t done, char name[32])
+{
+	snprintf(name, 32, done ? "entry %llu" : "start", LL(done) - 1);
+	return name;
+}

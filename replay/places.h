@@ -34,4 +34,7 @@ int places_list(struct places *p, const char *spec, struct lw_index *idx,
 		struct lw_log *log);
 void places_free(struct places *p);
 
+/* "entry 7" or "start". Returns @name. */
+const char *places_name(uint64_t done, char name[32]);
+
 #endif

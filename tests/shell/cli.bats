@@ -215,6 +215,42 @@ see="; see 'ackproof"
 	fails_with 77 "ackproof: '$PWD/a b': blanks, *" replay 'a b'
 }
 
+@test "bisect log: options and folder" {
+	see="; see 'ackproof bisect --help'"
+	usage_error "expected *log*$see" bisect
+	usage_error "expected *log*$see" bisect none
+	usage_error "expected *log*$see" bisect ../cmd/replay
+	usage_error "expected a capture$see" bisect log
+	usage_error "one capture only$see" bisect log a b
+	usage_error "unknown option '--none'$see" bisect log --none a
+	usage_error "--check: unknown, or needs an argument$see" bisect log a --check
+	usage_error "--check: expected a check or a command$see" bisect log --check '' a
+	usage_error "--budget: '0' is not a number from 1 to *" bisect log -n 0 a
+	usage_error "--cpu: 'x' is not a number from 0 to 100000" bisect log --cpu x a
+	usage_error "none: no such capture" bisect log none
+	mkcapture a
+	usage_error "--from: '32' is not a number from 0 to 31" bisect log --from 32 a
+	usage_error "--to: '3' is not a number from 4 to 31" bisect log --from 4 --to 3 a
+	mv a 'a b'
+	fails_with 77 "ackproof: '$PWD/a b': blanks, *" bisect log 'a b'
+}
+
+@test "bisect log: a command on the images" {
+	mkcapture a
+	run --separate-stderr -1 ackproof bisect log \
+		--check '[ "${LWREPLAY_POINT#entry }" -lt 20 ]' a
+	echo "$output"
+	[[ $output == *" states of the entries 0 to 31, "*": 1 bad window"* ]]
+	[[ $output == *"first bad: entry 2"* ]]
+	[[ ${lines[-1]} == "reproduce: lwreplay --size "*" $PWD/a/log image" ]]
+	[ -z "$(ls jobs)" ]
+	run -0 ackproof bisect log --json --check true a
+	jq -e '.bad == [] and .all_checked' <<< "$output"
+	fails_with 77 "lwbisect: entry 0: 'exit 126' gives no verdict: *" \
+		bisect log --check 'exit 126' a
+	[ -z "$(ls jobs)" ]
+}
+
 # Both read the capture with the same code: both must refuse it.
 refused()
 {

@@ -203,6 +203,30 @@ static void environment(void)
 	       "each variable is there once");
 }
 
+/* The verdict by the rules of git bisect run */
+static void asked(const char *command, enum check_verdict want)
+{
+	ok(check_ask_shell(command, NULL, STDERR_FILENO, what,
+			   sizeof(what)) == want, "asked: %s", command);
+	ok(!what[0] == (want == CHECK_GOOD), "told: %s", what);
+}
+
+static void verdicts(void)
+{
+	asked("exit 0", CHECK_GOOD);
+	asked("exit 1", CHECK_BAD);
+	asked("exit 124", CHECK_BAD);
+	asked("exit 125", CHECK_CANNOT);
+	asked("exit 126", CHECK_BROKEN);
+	asked("exit 127", CHECK_BROKEN);
+	asked("exit 128", CHECK_BROKEN);
+	asked("exit 255", CHECK_BROKEN);
+	asked("kill -KILL $$", CHECK_BROKEN);
+	clearenv();
+	setenv("PATH", "/nowhere", 1);
+	asked("exit 0", CHECK_BROKEN);
+}
+
 static void on_alarm(int sig)
 {
 	(void)sig;
@@ -264,5 +288,6 @@ int main(void)
 	ignored_children();
 	stopped();
 	environment();
+	verdicts();
 	return tap_end();
 }
