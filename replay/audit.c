@@ -461,6 +461,14 @@ int audit_run(struct audit *a, struct lw_log *log, const struct model *m,
 	return ret;
 }
 
+char *audit_token(const struct audit_loss *l, const char *hash)
+{
+	return xasprintf("%s@%llu:%s:w%u:f%u:b%u:op%u", hash,
+			 (unsigned long long)l->from_entry,
+			 loss_kind_name(l->kind), l->writer, l->file, l->block,
+			 l->op);
+}
+
 void audit_free(struct audit *a)
 {
 	free(a->loss);

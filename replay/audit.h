@@ -64,6 +64,12 @@ int audit_run(struct audit *a, struct lw_log *log, const struct model *m,
 void audit_free(struct audit *a);
 
 /*
+ * What names a loss on any machine, as ackproof-reproduce(1) reads it: @hash, which
+ * is the log's by lw_hash(), the point, and the verdict. For the caller to free.
+ */
+char *audit_token(const struct audit_loss *l, const char *hash);
+
+/*
  * fsyncs that sent no flush of their own, at the least: a FLUSH entry pays for
  * one fsync at the most, so the others went without.
  */

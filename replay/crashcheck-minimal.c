@@ -12,6 +12,9 @@
 #include "ddmin.h"
 #include "util.h"
 
+/* A search that takes more is not worth the wait: what is left then is told. */
+enum { MAX_TRIALS = 400 };
+
 struct request {
 	struct trial	*t;
 	bool		any;		/* what makes the state mount is enough */
@@ -19,6 +22,7 @@ struct request {
 	uint64_t	*guess;
 	size_t		nr_guess;
 	uint64_t	trials;
+	bool		gave_up;
 };
 
 /* "POINT", or "POINT WRITER FILE BLOCK ENTRY...", which goes to pieces */
@@ -59,6 +63,10 @@ static bool brings_back(const uint64_t *entry, size_t nr, void *arg)
 	struct request *q = arg;
 	struct trial *t = q->t;
 
+	if (q->trials == MAX_TRIALS) {
+		q->gave_up = true;
+		return false;
+	}
 	q->trials++;
 	trial_run(t, entry, nr, false);
 	if (t->mount_errno)
@@ -116,12 +124,13 @@ static void print_request(const struct request *q, bool lost,
 
 	for (size_t i = 0; i < nr; i++)
 		json_array_append_new(list, json_integer(entry[i]));
-	j = json_pack("{s:I, s:I, s:I, s:I, s:b, s:o, s:I}",
+	j = json_pack("{s:I, s:I, s:I, s:I, s:b, s:o, s:b, s:I}",
 		      "point", (json_int_t)q->point,
 		      "writer", (json_int_t)q->writer,
 		      "file", (json_int_t)q->file,
 		      "block", (json_int_t)q->block, "lost", lost,
 		      "entries", entry ? list : json_null(),
+		      "smallest", !q->gave_up,
 		      "trials", (json_int_t)q->trials);
 	if (!j || json_dumpf(j, stdout, JSON_COMPACT))
 		die(EXIT_LOSS, "cannot print the result as JSON");

@@ -36,18 +36,6 @@ static json_t *entry_or_null(uint64_t entry)
 	return entry == AUDIT_NEVER ? json_null() : json_integer(entry);
 }
 
-/*
- * What names a loss on any machine: the log, the point, and the verdict, as
- * ackproof-reproduce(1) reads it. Freed by the caller.
- */
-static char *token(const struct audit_loss *l, const char *hash)
-{
-	return xasprintf("%s@%llu:%s:w%u:f%u:b%u:op%u", hash,
-			 (unsigned long long)l->from_entry,
-			 loss_kind_name(l->kind), l->writer, l->file, l->block,
-			 l->op);
-}
-
 static void print_json(const struct audit *a, const char *hash, double seconds,
 		       uint64_t bytes)
 {
@@ -58,7 +46,7 @@ static void print_json(const struct audit *a, const char *hash, double seconds,
 				    json_integer(a->by_kind[k]));
 	for (size_t i = 0; i < a->nr_losses; i++) {
 		const struct audit_loss *l = &a->loss[i];
-		CLEANUP_FREE char *name = token(l, hash);
+		CLEANUP_FREE char *name = audit_token(l, hash);
 
 		json_array_append_new(list, json_pack(
 			"{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:o, s:s}",
@@ -157,7 +145,7 @@ static void print_text(const struct audit *a, const char *hash,
 	       (unsigned long long)a->loss[a->longest_loss].from_entry);
 	if (max)
 		print_losses(a, max);
-	name = token(a->loss, hash);
+	name = audit_token(a->loss, hash);
 	printf("reproduce: ackproof reproduce %s %s\n", name, capture);
 }
 

@@ -95,7 +95,7 @@ void print_json(const struct report *r)
 	CLEANUP_FREE char *why = cause_text(r);
 	json_t *j;
 
-	j = json_pack("{s:s, s:o, s:I, s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:O?, s:o, s:o}",
+	j = json_pack("{s:s, s:o, s:I, s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:O?, s:o, s:o, s:s}",
 		"capture", r->capture,
 		"loss", json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:o}",
 			"kind", loss_kind_name(l->kind), "writer", l->writer,
@@ -124,7 +124,8 @@ void print_json(const struct report *r)
 			"fsyncs_traced", (json_int_t)v->traced,
 			"not_awaited", (json_int_t)v->not_awaited,
 			"events_dropped", (json_int_t)r->x->trace.dropped),
-		"losses_by_cause", json_causes(r));
+		"losses_by_cause", json_causes(r),
+		"token", r->token);
 	if (!j || json_dumpf(j, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)))
 		die(EXIT_LOSS, "cannot print the result as JSON");
 	putchar('\n');

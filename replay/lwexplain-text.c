@@ -332,11 +332,18 @@ static void print_wrapped(const char *text)
 static void print_minimal(const struct report *r)
 {
 	json_t *list = json_object_get(r->minimal, "entries"), *v;
+	bool smallest = json_is_true(json_object_get(r->minimal, "smallest"));
 	size_t i;
 
 	if (!list)
 		return;
-	printf("smallest set of entries that brings the block back:");
+	if (!json_array_size(list)) {
+		printf("no entries after it bring the block back%s\n",
+		       smallest ? "" : ", as far as was tried");
+		return;
+	}
+	printf("%s set of entries that brings the block back:",
+	       smallest ? "smallest" : "not reduced any further, a");
 	json_array_foreach(list, i, v)
 		printf(" %lld", (long long)json_integer_value(v));
 	printf("\n  (state at entry %" PRIu64 ", mounted %lld times: lost without them, there with them)\n",
@@ -378,6 +385,5 @@ void print_text(const struct report *r)
 	if (r->x->trace.dropped)
 		printf("the trace lacks the last %" PRIu64 " events: there was no room for them\n",
 		       r->x->trace.dropped);
-	printf("reproduce: ackproof replay --points %" PRIu64 " %s\n", e->point,
-	       r->capture);
+	printf("reproduce: ackproof reproduce %s %s\n", r->token, r->capture);
 }

@@ -109,10 +109,11 @@ static bool audit_knows(const struct audit *a, const struct verify_loss *v,
 }
 
 /* The first loss in the line of crashcheck that the audit does not know */
-static void load_lost(struct explain *x, const char *path, struct audit_loss *l)
+static void load_lost(struct explain *x, const char *path, struct audit_loss *l,
+		      int64_t *got)
 {
 	json_t *line = load_line(path), *list, *j;
-	json_int_t point, file, block, op;
+	json_int_t point, file, block, op, found;
 	const char *kind;
 	int writer;
 	size_t i;
@@ -122,9 +123,10 @@ static void load_lost(struct explain *x, const char *path, struct audit_loss *l)
 	json_array_foreach(list, i, j) {
 		struct verify_loss v;
 
-		if (json_unpack(j, "{s:s, s:i, s:I, s:I, s:I}", "kind", &kind,
+		if (json_unpack(j, "{s:s, s:i, s:I, s:I, s:I, s:I}", "kind", &kind,
 				"writer", &writer, "file", &file,
-				"block", &block, "op", &op))
+				"block", &block, "op", &op,
+				"got", &found))
 			die(EXIT_USAGE, "%s: loss %zu: expected one of crashcheck's",
 			    path, i);
 		v = (struct verify_loss){
@@ -133,6 +135,7 @@ static void load_lost(struct explain *x, const char *path, struct audit_loss *l)
 		};
 		if (!audit_knows(&x->audit, &v, point) &&
 		    !explain_mounted(x, &v, point, l)) {
+			*got = found;
 			json_decref(line);
 			return;
 		}
@@ -158,7 +161,9 @@ int main(int argc, char **argv)
 	struct report r = {};
 	struct explanation e;
 	struct explain x;
-	char error[1200];
+	CLEANUP_FREE char *token = NULL;
+	char error[1200], hash[LW_HASH_SIZE];
+	int64_t got = -1;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -187,12 +192,17 @@ int main(int argc, char **argv)
 	if (explain_open(&x, argv[optind], error, sizeof(error)))
 		die(EXIT_LOSS, "%s", error);
 	if (lost_path) {
-		load_lost(&x, lost_path, &mounted);
+		load_lost(&x, lost_path, &mounted, &got);
 		loss = &mounted;
 	} else {
 		loss = find_loss(&x.audit, argv[optind], argv[optind + 1]);
 	}
 	explain_loss(&x, loss, &e);
+	if (lw_hash(&x.log, hash))
+		die(EXIT_LOSS, "%s", x.log.error);
+	token = audit_token(loss, hash);
+	r.token = lost_path ? xasprintf("%s:got%lld", token, (long long)got) :
+			      xstrdup(token);
 	r.x = &x;
 	r.e = &e;
 	r.capture = argv[optind];
@@ -200,6 +210,7 @@ int main(int argc, char **argv)
 	explain_free(&e);
 	explain_close(&x);
 	json_decref(r.minimal);
+	free(r.token);
 	close_stdout();
 	return EXIT_OK;
 }

@@ -12,6 +12,7 @@ struct report {
 	const struct explanation *e;
 	const char		*capture;	/* its folder */
 	json_t			*minimal;	/* or NULL */
+	char			*token;		/* see audit_token() */
 };
 
 void print_text(const struct report *r);
