@@ -140,14 +140,15 @@ _user_patches()
 	if [ -n "$kernel_series" ]; then
 		# by way of a variable: what fails in <(...) is not seen
 		names=$(_series_of "$kernel_series")
-		[ -n "$names" ] ||
+		# only a series file can say that there are none
+		[ -n "$names" ] || [ -f "$kernel_series/series" ] ||
 			die $EXIT_USAGE "--series: no patches in $kernel_series"
-		mapfile -t theirs <<< "$names"
+		[ -z "$names" ] || mapfile -t theirs <<< "$names"
 		for patch in "${patches[@]}"; do
 			case $patch in
 			"$PATCHES"/6.*)
 				if grep -qE "$fix" "$patch"; then
-					grep -qE "$fix" "${theirs[@]}" ||
+					grep -qsE "$fix" "${theirs[@]}" < /dev/null ||
 						all+=("$patch")
 					continue
 				fi
