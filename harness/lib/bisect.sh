@@ -128,17 +128,17 @@ clean_captures()
 }
 
 # What is known of ID: sets verdict, empty if nothing is, captures, losses, acks,
-# acks_lost, seconds
+# acks_lost, seconds, and seeds, how many are used up
 bisect_known()
 {
 	local known
 
-	verdict='' captures=0 losses=0 acks=0 acks_lost=0 seconds=0
+	verdict='' captures=0 losses=0 acks=0 acks_lost=0 seconds=0 seeds=0
 	known=$(jq -rR --arg id "$1" 'fromjson? | select(.id == $id) |
-		"\(.verdict) \(.captures) \(.losses) \(.acks) \(.acks_lost) \(.seconds)"' \
+		"\(.verdict) \(.captures) \(.losses) \(.acks) \(.acks_lost) \(.seconds) \(.seeds)"' \
 		"$state/verdicts.jsonl" | tail -n 1)
 	[ -z "$known" ] ||
-		read -r verdict captures losses acks acks_lost seconds <<< "$known"
+		read -r verdict captures losses acks acks_lost seconds seeds <<< "$known"
 }
 
 # bisect_judge ID NAME WANT MAX OPTION...: capture on the kernel with these
@@ -166,9 +166,10 @@ bisect_judge()
 		--arg why "$why" --argjson captures "$captures" \
 		--argjson losses "$losses" --argjson acks "$acks" \
 		--argjson acks_lost "$acks_lost" --argjson seconds "$seconds" \
+		--argjson seeds "$seeds" \
 		'{id: $id, name: $name, verdict: $verdict,
 		  captures: $captures, losses: $losses, acks: $acks,
-		  acks_lost: $acks_lost, seconds: $seconds,
+		  acks_lost: $acks_lost, seconds: $seconds, seeds: $seeds,
 		  why: (if $why == "" then null else $why end)}' \
 		>> "$state/verdicts.jsonl"
 	rm -rf "$run"
@@ -220,19 +221,20 @@ _control()
 # One guest a core. What is still running when the answer is clear is killed.
 _capture()
 {
-	local want=$1 max=$2 next=$((captures + 1)) pid status idle
+	local want=$1 max=$2 pid status idle
 	local -A cpu_of=() nr_of=()
 
 	mapfile -t idle < <(seq 0 $((bisect_jobs - 1)))
 	while [ "$losses" -lt "$want" ] && [ -z "$why" ]; do
-		while [ ${#idle[@]} -gt 0 ] && [ "$next" -le "$max" ]; do
+		while [ ${#idle[@]} -gt 0 ] &&
+		      [ $((captures + ${#cpu_of[@]})) -lt "$max" ]; do
 			"$ACKPROOF_BIN/supervise" "$ACKPROOF_ROOT/harness/ackproof" \
 				-q capture --cpu "${idle[0]}" \
-				--seed $((${value[$section.seed]} + next - 1)) \
-				"${kernel[@]}" "${options[@]}" "$run/$next" \
-				2> "$run/$next.error" &
-			cpu_of[$!]=${idle[0]} nr_of[$!]=$next
-			idle=("${idle[@]:1}") next=$((next + 1))
+				--seed $((${value[$section.seed]} + seeds)) \
+				"${kernel[@]}" "${options[@]}" "$run/$seeds" \
+				2> "$run/$seeds.error" &
+			cpu_of[$!]=${idle[0]} nr_of[$!]=$seeds
+			idle=("${idle[@]:1}") seeds=$((seeds + 1))
 		done
 		[ ${#cpu_of[@]} -gt 0 ] || break
 		progress "$name: capture $((captures + 1)) of $max, $losses lost acks"
@@ -306,4 +308,4 @@ bisect_verdicts()
 # shellcheck disable=SC2016,SC2034 # they are jq's; used by the verbs
 BISECT_JQ='def captured: if .why then .why
 		else "\(.losses) of \(.captures) captures lost acks, \(.acks_lost) of \(.acks)" end;
-	def odds: "1 in \(1 / . | floor)";'
+	def odds: "1 in \(1 / . | round)";'

@@ -175,8 +175,7 @@ _source_state()
 }
 
 # Where the source comes from: sets source_dir; source_id, which changes
-# whenever the source does; config_id, which does if what a config follows from
-# does; and source_name.
+# whenever the source does; and source_name.
 _find_source()
 {
 	if [ -n "$kernel_commit" ]; then
@@ -190,7 +189,6 @@ _find_source()
 		source_name=$kernel_source
 		source_id=$(_source_state) ||
 			die $EXIT_CANNOT "cannot read all of $kernel_source"
-		config_id=$source_id
 		return
 	fi
 	[ -r "$KERNEL_TARBALL" ] ||
@@ -205,7 +203,6 @@ _find_source()
 		source_name=$KERNEL_TARBALL
 	fi
 	source_dir=$ACKPROOF_BUILD/kernel/$KERNEL_PACKAGE-${source_id//[^A-Za-z0-9.+-]/_}
-	config_id=$source_id
 }
 
 # The user's git, where nothing is written: no lock, no hook, no index of theirs,
@@ -239,8 +236,6 @@ _find_commit()
 	source_id=$(_git --git-dir="$git_dir" rev-parse "$commit_id^{tree}")
 	_git --git-dir="$git_dir" cat-file -e "$source_id:Kconfig" 2> /dev/null ||
 		die $EXIT_USAGE "--commit: '$kernel_commit' is not of a kernel tree: it has no Kconfig"
-	config_id=$(_git --git-dir="$git_dir" ls-tree -r "$source_id" |
-		grep -E $'[\t/](Kconfig|Makefile)[^/]*$|\tscripts/' | sha256sum)
 	source_dir=$ACKPROOF_BUILD/kernel/git-$(printf '%s' "$git_dir" | sha256sum | cut -c 1-12)
 	source_name=$kernel_source
 }
@@ -279,7 +274,7 @@ _write_files()
 # Make the tree what the commit holds, writing only what differs: what patches
 # have touched is in orig, and their new contents follow from there. The file
 # "trees" gets a line before anything is written, and loses the older ones when
-# all is, so after a kill it names all that the files can be of.
+# all is, so after a kill it names all that the files can be of. Sets config_id.
 _checkout_commit()
 {
 	local git_index=$source_dir/index
@@ -306,6 +301,8 @@ _checkout_commit()
 			_write_files "$source_dir/tree"
 	fi
 	replace_file "$source_dir/trees" echo "$source_id"
+	config_id=$(_git --git-dir="$git_dir" ls-tree -r "$source_id" |
+		grep -E $'[\t/](Kconfig|Makefile)[^/]*$|\tscripts/' | sha256sum)
 }
 
 # What the files that the source was built to do not belong to it
@@ -612,6 +609,7 @@ kernel_build()
 		exec {kernel_lock}>&-
 		return
 	fi
+	config_id=$source_id	# or what is less, for a commit
 	_prepare_tree
 	_patch_tree "${patches[@]}"
 	obj=$source_dir/obj-$arch-$(cat "${config[@]}" | sha256sum | cut -c 1-8)
