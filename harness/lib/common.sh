@@ -20,6 +20,7 @@ PATH=$PATH:/usr/sbin:/sbin
 EXIT_LOSS=1
 EXIT_USAGE=2
 EXIT_CANNOT=77
+EXIT_UNTESTABLE=125	# for git bisect run: not good, not bad
 
 # die STATUS MESSAGE...
 die()

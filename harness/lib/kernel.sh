@@ -17,6 +17,7 @@
 # replaced. So a killed build leaves nothing that the next one does not mend.
 #
 #	build/kernel/SOURCE/tree	the source
+#	build/kernel/SOURCE/trees	the git trees that this is of, if it is from git
 #	build/kernel/SOURCE/orig	what the touched files were
 #	build/kernel/SOURCE/touched	their names
 #	build/kernel/SOURCE/named	those that the patches in place name
@@ -27,8 +28,15 @@ KERNEL_PACKAGE=linux-source-6.12
 KERNEL_TARBALL=${ACKPROOF_TARBALL:-/usr/src/$KERNEL_PACKAGE.tar.xz}
 
 # What the user put on the command line, for all variants of this run
-kernel_source='' kernel_series='' kernel_jobs=''
+kernel_source='' kernel_commit='' kernel_series='' kernel_jobs=''
 kernel_patches=()
+kernel_args=()		# the same, for another command
+
+# Whether folder $1 is an unpacked kernel
+_is_kernel()
+{
+	[ -f "$1/Makefile" ] && [ -r "$1/Makefile" ] && [ -f "$1/Kconfig" ]
+}
 
 # Take one of the options that every command that builds kernels has.
 # Returns 1 if $1 is none of them; they take one argument each.
@@ -36,18 +44,25 @@ kernel_option()
 {
 	case $1 in
 	--source)
-		[ -f "$2/Makefile" ] && [ -f "$2/Kconfig" ] && [ -r "$2/Makefile" ] ||
+		_is_kernel "$2" || [ -e "$2/.git" ] || [ -f "$2/HEAD" ] ||
 			die $EXIT_USAGE "--source: '$2' is not a kernel source tree that can be read"
 		kernel_source=$(cd "$2" && pwd -P)
+		kernel_args+=("$1" "$kernel_source")
+		;;
+	--commit)
+		kernel_commit=$2
+		kernel_args+=("$1" "$2")
 		;;
 	--series)
 		[ -d "$2" ] || die $EXIT_USAGE "--series: '$2' is not a folder"
 		kernel_series=$(cd "$2" && pwd -P)
+		kernel_args+=("$1" "$kernel_series")
 		;;
 	--patch)
 		[ -r "$2" ] && [ -f "$2" ] ||
 			die $EXIT_USAGE "--patch: '$2' is not a file that can be read"
 		kernel_patches+=("$(realpath "$2")")
+		kernel_args+=("$1" "$(realpath "$2")")
 		;;
 	*)
 		return 1
@@ -56,6 +71,7 @@ kernel_option()
 }
 
 KERNEL_OPTIONS_HELP='      --source DIR   build this kernel tree instead of the packaged one
+      --commit REV   that commit of the git tree --source, whatever is checked out
       --series DIR   patches (format-patch or quilt) in place of our series
       --patch FILE   one more patch on top; may be given more than once'
 
@@ -131,14 +147,15 @@ _user_patches()
 	if [ -n "$kernel_series" ]; then
 		# by way of a variable: what fails in <(...) is not seen
 		names=$(_series_of "$kernel_series")
-		[ -n "$names" ] ||
+		# only a series file can say that there are none
+		[ -n "$names" ] || [ -f "$kernel_series/series" ] ||
 			die $EXIT_USAGE "--series: no patches in $kernel_series"
-		mapfile -t theirs <<< "$names"
+		[ -z "$names" ] || mapfile -t theirs <<< "$names"
 		for patch in "${patches[@]}"; do
 			case $patch in
 			"$PATCHES"/6.*)
 				if grep -qE "$fix" "$patch"; then
-					grep -qE "$fix" "${theirs[@]}" ||
+					grep -qsE "$fix" "${theirs[@]}" < /dev/null ||
 						all+=("$patch")
 					continue
 				fi
@@ -168,7 +185,13 @@ _source_state()
 # whenever the source does; and source_name.
 _find_source()
 {
+	if [ -n "$kernel_commit" ]; then
+		_find_commit
+		return
+	fi
 	if [ -n "$kernel_source" ]; then
+		_is_kernel "$kernel_source" ||
+			die $EXIT_USAGE "--source: '$kernel_source' has no kernel checked out; see --commit"
 		source_dir=$ACKPROOF_BUILD/kernel/dir-$(printf '%s' "$kernel_source" | sha256sum | cut -c 1-12)
 		source_name=$kernel_source
 		source_id=$(_source_state) ||
@@ -187,6 +210,106 @@ _find_source()
 		source_name=$KERNEL_TARBALL
 	fi
 	source_dir=$ACKPROOF_BUILD/kernel/$KERNEL_PACKAGE-${source_id//[^A-Za-z0-9.+-]/_}
+}
+
+# The user's git, where nothing is written: no lock, no hook, no index of theirs,
+# and nothing of the environment that a hook or a bisection of theirs has made.
+_git()
+{
+	(
+		# shellcheck disable=SC2046 # names of variables
+		unset $(git rev-parse --local-env-vars)
+		[ -z "${git_index-}" ] || export GIT_INDEX_FILE=$git_index
+		git -c core.quotePath=false -c core.hooksPath=/dev/null \
+			-c core.splitIndex=false -c core.sparseCheckout=false \
+			-c core.fsmonitor=false "$@"
+	)
+}
+
+# The same as _find_source, for --commit; sets commit_id, and git_dir, too
+_find_commit()
+{
+	local why
+
+	need git git
+	[ -n "$kernel_source" ] ||
+		die $EXIT_USAGE "--commit: needs --source, the git tree that it is in"
+	why=$(_git -C "$kernel_source" rev-parse --git-common-dir 2>&1) ||
+		die $EXIT_USAGE "--source: '$kernel_source' is not a git tree: ${why#fatal: }"
+	git_dir=$(cd "$kernel_source" && realpath "$why")
+	commit_id=$(_git -C "$kernel_source" rev-parse -q --verify \
+		--end-of-options "$kernel_commit^{commit}" 2> /dev/null) ||
+		die $EXIT_USAGE "--commit: there is no commit '$kernel_commit' in $kernel_source"
+	source_id=$(_git --git-dir="$git_dir" rev-parse "$commit_id^{tree}")
+	_git --git-dir="$git_dir" cat-file -e "$source_id:Kconfig" 2> /dev/null ||
+		die $EXIT_USAGE "--commit: '$kernel_commit' is not of a kernel tree: it has no Kconfig"
+	source_dir=$ACKPROOF_BUILD/kernel/git-$(printf '%s' "$git_dir" | sha256sum | cut -c 1-12)
+	source_name=$kernel_source
+}
+
+# What differs between the wanted tree and those that the files may be of
+_differing()
+{
+	local id
+
+	while read -r id; do
+		_git --git-dir="$git_dir" diff-tree -r --name-only --no-renames \
+			"$id" "$source_id" || return
+	done < "$source_dir/trees" | LC_ALL=C sort -u
+}
+
+# Of the files that stdin names: write those that the wanted tree has to folder
+# $1, and remove the others there
+_write_files()
+{
+	local dir=$1 git_index=$source_dir/index
+
+	cat > "$source_dir/part"
+	LC_ALL=C comm -23 "$source_dir/part" "$source_dir/names" |
+		(cd "$dir" && while IFS= read -r file; do
+			rm -f "./$file"
+			# a file may come in the place of its folder
+			rmdir -p --ignore-fail-on-non-empty "./${file%/*}" \
+				2> /dev/null || :
+		done)
+	LC_ALL=C comm -12 "$source_dir/part" "$source_dir/names" |
+		_git --git-dir="$git_dir" --work-tree="$source_dir/tree" \
+			checkout-index -f --prefix="$dir/" --stdin ||
+		die $EXIT_CANNOT "cannot write commit $commit_id to $dir"
+}
+
+# Make the tree what the commit holds, writing only what differs: what patches
+# have touched is in orig, and their new contents follow from there. The file
+# "trees" gets a line before anything is written, and loses the older ones when
+# all is, so after a kill it names all that the files can be of. Sets config_id.
+_checkout_commit()
+{
+	local git_index=$source_dir/index
+
+	if ! _differing > "$source_dir/differ" 2> /dev/null; then
+		# nothing there yet, or of a tree that git has dropped
+		rm -rf "$source_dir"/{tree,orig,touched}
+		_git --git-dir="$git_dir" hash-object -t tree /dev/null > "$source_dir/trees"
+		_differing > "$source_dir/differ" ||
+			die $EXIT_CANNOT "cannot read commit $commit_id of $kernel_source"
+	fi
+	mkdir -p "$source_dir/tree" "$source_dir/orig"
+	touch "$source_dir/touched"
+	if [ -s "$source_dir/differ" ]; then
+		note "checking out $commit_id"
+		echo "$source_id" >> "$source_dir/trees"
+		_git --git-dir="$git_dir" read-tree "$source_id"
+		_git --git-dir="$git_dir" ls-files | LC_ALL=C sort \
+			> "$source_dir/names"
+		LC_ALL=C sort "$source_dir/touched" > "$source_dir/ours"
+		LC_ALL=C comm -12 "$source_dir/differ" "$source_dir/ours" |
+			_write_files "$source_dir/orig"
+		LC_ALL=C comm -23 "$source_dir/differ" "$source_dir/ours" |
+			_write_files "$source_dir/tree"
+	fi
+	replace_file "$source_dir/trees" echo "$source_id"
+	config_id=$(_git --git-dir="$git_dir" ls-tree -r "$source_id" |
+		grep -E $'[\t/](Kconfig|Makefile)[^/]*$|\tscripts/' | sha256sum)
 }
 
 # What the files that the source was built to do not belong to it
@@ -209,7 +332,9 @@ _copy_tree()
 _prepare_tree()
 {
 	mkdir -p "$source_dir"
-	if [ -n "$kernel_source" ]; then
+	if [ -n "$kernel_commit" ]; then
+		_checkout_commit
+	elif [ -n "$kernel_source" ]; then
 		_copy_tree
 	elif [ ! -d "$source_dir/tree" ]; then
 		note "unpacking $KERNEL_TARBALL"
@@ -247,7 +372,30 @@ _rejects()
 		n++ < 4 { print "  " file $0 }'
 }
 
-# Make the tree what the source with $@ applied is.
+# What the machine says, and no source can make a compiler say
+HOST_FAULTS='No space left on device|Disk quota exceeded|Cannot allocate memory|virtual memory exhausted|Read-only file system|Too many open files|Input/output error|^ccache: error|^make.*[: ](Killed|Terminated)$|(Killed|Terminated) signal terminated program|cannot execute .*: (execvp|posix_spawn)|: fork: |^([^ ]*/)?(ba|da)?sh: (line )?[0-9]+: [^/ ]+: (command )?not found|^make.*: [^/ ]+: (No such file or directory|Permission denied)$'
+
+# The exit status for what failed with the output on stdin: it is the source's
+# fault unless the machine's
+_fault()
+{
+	if grep -qE "$HOST_FAULTS"; then
+		echo $EXIT_CANNOT
+	else
+		echo $EXIT_UNTESTABLE
+	fi
+}
+
+# Whether patch $1 is one of our series that the user's source, in folder $2, has
+# already
+_contained()
+{
+	[ -n "$kernel_source" ] && [[ $1 == "$PATCHES"/6.* ]] &&
+		patch -d "$2" -p1 -R -F 0 -f --dry-run < "$1" > /dev/null 2>&1
+}
+
+# Make the tree what the source with $@ applied is. Sets patches to those that
+# were.
 _patch_tree()
 {
 	local tree=$source_dir/tree orig=$source_dir/orig want=$source_dir/want
@@ -267,9 +415,12 @@ _patch_tree()
 		[ ! -e "$orig/$file" ] || _put "$orig/$file" "$want/$file"
 	done < "$named"
 
+	patches=()
 	for patch; do
+		! _contained "$patch" "$want" || continue
+		patches+=("$patch")
 		out=$(patch -d "$want" -p1 -f --no-backup-if-mismatch -r - < "$patch" 2>&1) ||
-			die $EXIT_CANNOT "$patch does not apply:"$'\n'"$(_rejects <<< "$out")"
+			die "$(_fault <<< "$out")" "$patch does not apply:"$'\n'"$(_rejects <<< "$out")"
 	done
 
 	while read -r file; do
@@ -329,7 +480,7 @@ _config_inputs()
 	local file
 
 	cat "$obj/fragment" "$obj/Kconfig.ackproof"
-	echo "# $source_id"
+	echo "# $config_id"
 	while read -r file; do
 		case ${file##*/} in
 		Kconfig*)
@@ -352,7 +503,7 @@ _configure()
 	if ! cmp -s "$obj/inputs" "$obj/inputs.done"; then
 		_make KCONFIG_ALLCONFIG="$obj/fragment" allnoconfig \
 			> "$obj/build.log" 2>&1 ||
-			die $EXIT_CANNOT "cannot configure the kernel: $(grep -m 1 -iE 'error|invalid|\*\*\*' "$obj/build.log"); see $obj/build.log"
+			die "$(_fault < "$obj/build.log")" "cannot configure the kernel: $(grep -m 1 -iE 'error|invalid|\*\*\*' "$obj/build.log"); see $obj/build.log"
 		mv "$obj/inputs" "$obj/inputs.done"
 	fi
 	while read -r line; do
@@ -360,12 +511,12 @@ _configure()
 		CONFIG_*=n)
 			symbol=${line%%=*}
 			! grep -q "^$symbol=" "$obj/.config" ||
-				die $EXIT_CANNOT "$symbol did not stick: wanted off, got '$(grep "^$symbol=" "$obj/.config")'"
+				die $EXIT_UNTESTABLE "$symbol did not stick: wanted off, got '$(grep "^$symbol=" "$obj/.config")'"
 			;;
 		CONFIG_*)
 			symbol=${line%%=*}
 			grep -qxF "$line" "$obj/.config" ||
-				die $EXIT_CANNOT "$symbol did not stick: wanted '$line', got '$(grep -E "^(# )?${symbol}[= ]" "$obj/.config" || echo nothing)'"
+				die $EXIT_UNTESTABLE "$symbol did not stick: wanted '$line', got '$(grep -E "^(# )?${symbol}[= ]" "$obj/.config" || echo nothing)'"
 			;;
 		esac
 	done < "$obj/fragment"
@@ -383,7 +534,7 @@ _compile()
 	_make -j "$jobs" "$image" > "$obj/build.log" 2>&1 || failed=1
 	rm "$obj/building"	# a make that has failed leaves nothing cut
 	[ -z "$failed" ] ||
-		die $EXIT_CANNOT "variant $variant does not build: $(grep -m 1 -E '(error|Error|undefined reference)[: ]' "$obj/build.log" || tail -n 1 "$obj/build.log"); see $obj/build.log"
+		die "$(_fault < "$obj/build.log")" "variant $variant does not build: $(grep -m 1 -E '(error|Error|undefined reference)[: ]' "$obj/build.log" || tail -n 1 "$obj/build.log"); see $obj/build.log"
 	cp "$obj/$image" "$out.new/linux"
 }
 
@@ -397,16 +548,26 @@ _describe_patches()
 	done | jq -s .
 }
 
+# The commit's id, and how git describes it, or null
+_describe_commit()
+{
+	[ -n "$commit_id" ] || { echo null; return; }
+	jq -n --arg id "$commit_id" \
+		--arg describe "$(_git --git-dir="$git_dir" describe --tags --always "$commit_id")" \
+		'{id: $id, describe: $describe}'
+}
+
 _describe()
 {
 	jq -n --arg variant "$variant" --arg hash "$hash" --arg arch "$arch" \
 		--arg version "$(_make kernelversion)" \
-		--arg source "$source_name" \
+		--arg source "$source_name" --argjson commit "$(_describe_commit)" \
 		--arg config "$(sha256sum < "$obj/.config" | cut -d ' ' -f 1)" \
 		--arg compiler "$(gcc --version | head -n 1)" \
 		--argjson patches "$(_describe_patches)" \
 		'{variant: $variant, hash: $hash, version: $version, arch: $arch,
-		  source: $source, patches: $patches, config_sha256: $config,
+		  source: $source, commit: $commit, patches: $patches,
+		  config_sha256: $config,
 		  compiler: $compiler}'
 }
 
@@ -427,8 +588,10 @@ _lock_source()
 kernel_build()
 {
 	local variant=$1 arch about config patches source_dir source_id source_name
+	local commit_id='' config_id git_dir
 	local hash obj out file name n=0 started=$SECONDS
 
+	need gcc gcc; need make make
 	kernel_read_variant "$variant"
 	_user_patches
 	for file in "${patches[@]}" "${config[@]}"; do
@@ -453,6 +616,7 @@ kernel_build()
 		exec {kernel_lock}>&-
 		return
 	fi
+	config_id=$source_id	# or what is less, for a commit
 	_prepare_tree
 	_patch_tree "${patches[@]}"
 	obj=$source_dir/obj-$arch-$(cat "${config[@]}" | sha256sum | cut -c 1-8)

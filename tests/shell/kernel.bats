@@ -6,6 +6,7 @@
 # The source is a small one: see kernel/Makefile.
 
 load lib
+load source
 
 setup_file()
 {
@@ -39,57 +40,6 @@ of_build()
 {
 	find /proc -maxdepth 2 -path "/proc/[0-9]*/cwd" \
 		-lname "$BATS_TEST_TMPDIR/build/*" 2> /dev/null | cut -d / -f 3
-}
-
-make_source()
-{
-	mkdir -p source/fs source/drivers/md source/.git
-	seq 10 > source/fs/file.c
-	seq 20 > source/fs/log.c
-	echo gone > source/fs/gone.c
-	echo script > source/fs/script.sh
-	chmod 755 source/fs/script.sh
-	seq 30 > source/drivers/md/dm-log-writes.c
-	echo object > source/.git/object
-	printf 'config %s\n' NET XFS > source/Kconfig
-	echo 'config LATER' >> source/fs/Kconfig
-	cp "$BATS_TEST_DIRNAME/kernel/Makefile" source/
-}
-
-# edit NAME FILE SED: patch NAME makes FILE what SED does to the source's
-edit()
-{
-	rm -rf a b
-	mkdir -p "a/${2%/*}" "b/${2%/*}" "$(dirname "$1")"
-	[ ! -f "source/$2" ] || cp "source/$2" "a/$2"
-	sed "$3" "source/$2" > "b/$2"
-	# diff says 1: they differ
-	diff -u "a/$2" "b/$2" >> "$1" || [ $? = 1 ]
-	rm -rf a b
-}
-
-make_patches()
-{
-	local p=patches/6.12
-
-	mkdir -p patches/config patches/variants patches/mutants $p
-	printf '%s\n' CONFIG_XFS=y CONFIG_NET=n CONFIG_OURS=y > patches/config/um.config
-	echo 'config OURS' > patches/config/um.Kconfig
-	edit $p/1-fix.patch drivers/md/dm-log-writes.c 's/^7$/fixed/'
-	edit $p/2-count.patch fs/file.c 's/^2$/counted/'
-	edit $p/3-skip.patch fs/log.c 's/^5$/skips/'
-	printf '%s\n' 1-fix.patch 2-count.patch 3-skip.patch > $p/series
-	edit patches/mutants/early.patch fs/log.c 's/^15$/early/'
-	variant stock
-	variant stock-dmfix 'patch 6.12/1-fix.patch'
-	variant series 'series 6.12'
-	variant early 'series 6.12' 'patch mutants/early.patch'
-}
-
-variant()
-{
-	printf '%s\n' 'arch um' "about the variant $1" 'config um.config' \
-		"${@:2}" > "patches/variants/$1"
 }
 
 # Build variant $1 with the options that follow: its folder in dir
@@ -138,7 +88,21 @@ same_as_fresh()
 
 cannot()
 {
-	run --separate-stderr -77 ackproof -q kernel build "$@"
+	fails_to_build 77 "$@"
+}
+
+# For the reason that the source is what it is
+untestable()
+{
+	fails_to_build 125 "$@"
+}
+
+fails_to_build()
+{
+	local status=$1
+
+	shift
+	run --separate-stderr -"$status" ackproof -q kernel build "$@"
 	echo "$stderr"
 	[ -z "$output" ]
 }
@@ -278,7 +242,7 @@ cannot()
 	edit bad.patch fs/file.c 's/^9$/nine/'
 	sed -i 's/^ 10$/ ten/; s/^ 8$/ eight/' bad.patch
 	edit bad.patch fs/log.c 's/^9$/nine/'
-	cannot series --patch bad.patch
+	untestable series --patch bad.patch
 	[ "$stderr" = "ackproof: $PWD/bad.patch does not apply:
   fs/file.c: Hunk #1 FAILED at 6." ]
 	build series
@@ -287,10 +251,10 @@ cannot()
 
 @test "a patch for a file that is not there, or that is none" {
 	printf -- '--- a/fs/none.c\n+++ b/fs/none.c\n@@ -1 +1 @@\n-a\n+b\n' > none.patch
-	cannot stock --patch none.patch
+	untestable stock --patch none.patch
 	[[ $stderr == *"none.patch does not apply:"*"can't find file to patch"*fs/none.c* ]]
 	echo nonsense > nonsense.patch
-	cannot stock --patch nonsense.patch
+	untestable stock --patch nonsense.patch
 	[[ $stderr == *"nonsense.patch does not apply:"*garbage* ]]
 	printf -- '--- /dev/null\n+++ b/../../out.c\n@@ -0,0 +1 @@\n+x\n' > out.patch
 	run -2 ackproof -q kernel build stock --patch out.patch
@@ -299,14 +263,14 @@ cannot()
 
 @test "a config symbol that does not stick" {
 	echo CONFIG_TYPO=y >> patches/config/um.config
-	cannot stock
+	untestable stock
 	[ "$stderr" = "ackproof: CONFIG_TYPO did not stick: wanted 'CONFIG_TYPO=y', got 'nothing'" ]
 	echo 'config FORCED' >> patches/config/um.Kconfig
 	sed -i s/CONFIG_TYPO=y/CONFIG_FORCED=n/ patches/config/um.config
-	cannot stock
+	untestable stock
 	[ "$stderr" = "ackproof: CONFIG_FORCED did not stick: wanted off, got 'CONFIG_FORCED=y'" ]
 	# still so when it is tried again
-	cannot stock
+	untestable stock
 	[[ $stderr == *FORCED* ]]
 }
 
@@ -323,7 +287,7 @@ cannot()
 
 @test "a compile error: the compiler's first" {
 	edit error.patch fs/file.c 's/^3$/#error first/; s/^4$/#error second/'
-	cannot stock --patch error.patch
+	untestable stock --patch error.patch
 	[[ $stderr == "ackproof: variant stock does not build: fs/file.c:3:1: error: first; see $PWD/build/kernel/"*/build.log ]]
 	[ -z "$(find build/kernel/out -name linux)" ]
 	run -0 flock -n "$(echo build/kernel/linux-*/lock)" true
@@ -347,18 +311,11 @@ cannot()
 	before=$(state source)
 	build series --source source
 	has skips
-	cannot stock --source source --patch error.patch
+	untestable stock --source source --patch error.patch
 	[ "$before" = "$(state source)" ]
 	absent 'build/kernel/dir-*/tree/.git'
 	[ "$(jq -r .source "$dir/variant.json")" = "$PWD/source" ]
 	[ -z "$(cd build/kernel/dir-*/tree && find . -name .config -o -name '*.o' -o -name vmlinux -o -name auto.conf)" ]
-}
-
-# All of a folder, contents and times
-state()
-{
-	find "$1" -printf '%p %m %s %T@ %C@\n' | sort
-	find "$1" -type f -exec sha256sum {} + | sort
 }
 
 @test "an edit in --source leads to another build" {
@@ -451,7 +408,7 @@ state()
 	has second
 	has counted
 	[ "$(cat "$dir"/patches/*y.patch | sort)" = "$(sort one/y.patch two/y.patch)" ]
-	cannot series --patch two/y.patch --patch one/y.patch
+	untestable series --patch two/y.patch --patch one/y.patch
 	[[ $stderr == *two/y.patch\ does\ not\ apply:* ]]
 }
 
@@ -558,4 +515,160 @@ none_left()
 	exec {fd}>&-
 	run -0 ackproof clean --kernels
 	[ ! -e build/kernel ]
+}
+
+@test "--commit: what it holds, whatever is checked out, and nothing of git changes" {
+	local before
+
+	git_tree
+	sed -i 's/gone/two/' source/fs/gone.c
+	echo new > source/fs/new.c
+	git -C source rm -q fs/script.sh
+	commit two
+	git -C source checkout -q one
+	echo mine >> source/fs/log.c
+	git -C source add fs/log.c
+	echo more >> source/fs/log.c
+	before=$(state source)
+	# also from within a hook or a bisection
+	GIT_DIR=$PWD/none GIT_INDEX_FILE=$PWD/source/.git/index \
+		build stock --source source --commit two
+	has two
+	has new
+	lacks mine
+	absent 'build/kernel/git-*/tree/fs/script.sh'
+	[ "$(jq -r '.commit.id, .commit.describe' "$dir/variant.json")" = \
+	  "$(git -C source rev-parse two)"$'\ntwo' ]
+	build stock --source source --commit one
+	lacks new
+	has gone
+	lacks mine
+	[ "$(state source)" = "$before" ]
+	# a bare one is as good, and has the same trees
+	git clone -q --bare source bare.git
+	ackproof kernel path --source bare.git --commit one stock | cmp - <(echo "$dir")
+}
+
+@test "--commit: the next one rewrites and compiles only what differs" {
+	local tree
+
+	git_tree
+	sed -i 's/^9$/nine/' source/fs/log.c
+	sed -i 's/^3$/three/' source/drivers/md/dm-log-writes.c
+	commit two
+	build series --source source --commit one
+	compiled
+	tree=$(echo build/kernel/git-*)
+	touch -d 2020-01-01 "$tree"/tree/fs/*
+	build series --source source --commit two
+	[ "$(compiled)" = "drivers/md/dm-log-writes.c fs/log.c" ]
+	[ "$(stat -c %y "$tree/tree/fs/file.c" | cut -c 1-4)" = 2020 ]
+	has nine
+	has three
+	has fixed
+	has skips
+	same_as_fresh series --source source --commit two
+}
+
+@test "--commit: files that come in the place of folders, and back" {
+	git_tree
+	rm source/fs/gone.c source/fs/script.sh
+	mkdir source/fs/script.sh
+	echo inner > source/fs/script.sh/inner.h
+	commit two
+	build stock --source source --commit one
+	build stock --source source --commit two
+	[ "$(cat build/kernel/git-*/tree/fs/script.sh/inner.h)" = inner ]
+	rm -r build/kernel/out
+	build stock --source source --commit one
+	[ "$(cat build/kernel/git-*/tree/fs/script.sh)" = script ]
+	[ "$(stat -c %a build/kernel/git-*/tree/fs/script.sh)" = 755 ]
+}
+
+@test "--commit: a tree that was killed between two commits is mended" {
+	local tree
+
+	git_tree
+	sed -i 's/^9$/nine/' source/fs/log.c
+	echo two > source/fs/two.c
+	commit two
+	echo three > source/fs/three.c
+	commit three
+	build series --source source --commit one
+	tree=$(echo build/kernel/git-*)
+	# on the way to the second it is killed, with a file written and one not
+	mkdir bin
+	cat > bin/git <<- 'END'
+		#!/bin/sh
+		case "$*" in *checkout-index*/tree/\ *) kill -KILL $PPID; exit ;; esac
+		exec /usr/bin/git "$@"
+	END
+	chmod 755 bin/git
+	PATH=$PWD/bin:$PATH cannot series --source source --commit two
+	cmp -s "$tree/orig/fs/log.c" source/fs/log.c
+	rm -r build/kernel/out
+	build series --source source --commit one
+	same_as_fresh series --source source --commit one
+	# and one whose tree git has dropped begins anew
+	echo 0123456789012345678901234567890123456789 > "$tree/trees"
+	echo stray > "$tree/tree/fs/stray.c"
+	build series --source source --commit three
+	lacks stray
+	same_as_fresh series --source source --commit three
+}
+
+@test "--commit: one that there is not, and trees without git or without a kernel" {
+	usage_error "--source: '$PWD/source' is not a git tree: *" \
+		kernel build stock --source source --commit HEAD
+	git_tree
+	usage_error "--commit: there is no commit 'none' in $PWD/source" \
+		kernel build stock --source source --commit none
+	usage_error "--commit: there is no commit '--all' in $PWD/source" \
+		kernel build stock --source source --commit --all
+	usage_error "--commit: needs --source, the git tree that it is in" \
+		kernel build stock --commit HEAD
+	git -C source rm -q Kconfig
+	commit two
+	usage_error "--commit: 'two' is not of a kernel tree: it has no Kconfig" \
+		kernel build stock --source source --commit two
+	usage_error "--source: '$PWD/source' has no kernel checked out; see --commit" \
+		kernel build stock --source source
+}
+
+@test "a patch of ours that the source has already is left out" {
+	patch -s -d source -p1 < patches/6.12/1-fix.patch
+	build series --source source
+	has fixed
+	has skips
+	[ "$(jq -r '[.patches[].name] | join(" ")' "$dir/variant.json")" = \
+	  "2-count.patch 3-skip.patch" ]
+	# not so one of the user's
+	untestable stock --source source --patch patches/mutants/early.patch \
+		--patch patches/mutants/early.patch
+}
+
+@test "what the machine is to blame for is not the source's fault" {
+	local line
+
+	edit error.patch fs/file.c 's/^3$/#error first/'
+	# a compiler that was killed, a program that is not there, a full disk
+	for line in 'gcc: fatal error: Killed signal terminated program cc1' \
+		'/bin/sh: 1: bison: not found' 'make[2]: bison: No such file or directory' \
+		'make: *** [Makefile:7: x] Killed' 'ccache: error: execute_noreturn' \
+		'as: out.o: No space left on device'; do
+		sed "s,#error first,#say $line," error.patch > said.patch
+		cannot stock --patch said.patch
+	done
+	for line in 'fs/x.c:1: error: not found' '/bin/sh: 1: ./scripts/x: not found' \
+		"make: *** No rule to make target 'x.o'.  Stop."; do
+		sed "s,#error first,#say $line," error.patch > said.patch
+		untestable stock --patch said.patch
+	done
+	untestable stock --patch error.patch
+	# no compiler at all
+	mkdir bin
+	ln -s /usr/bin/* bin/
+	rm bin/gcc
+	PATH=$PWD/bin cannot stock
+	[ "$stderr" = "ackproof: gcc is not installed: run 'make setup', or apt-get install gcc" ]
 }
