@@ -11,6 +11,7 @@
 #                  make fuzz SECONDS=600
 # make check-man   the man pages against mandoc and against --help
 # make check-shell the tests of the shell side
+# make check-bisect bisect a history on real kernels: too slow for make check
 # make bench       measure the log library, the audit and the replay, side by
 #                  side; bench-log: the log library alone
 #
@@ -163,6 +164,10 @@ check-unit: $(UNITS)
 check-shell: all $(MAKERS)
 	$(Q)B=$(B) bats tests/shell
 
+# Finds a planted commit and a planted patch on real kernels: a quarter of an hour
+check-bisect: all
+	$(Q)bats tests/e2e/bisect-kernel.bats
+
 # Real kernels: builds the variants that they need first
 check-e2e: all
 	$(Q)harness/ackproof kernel build $$(ls kernel-patches/variants)
@@ -200,6 +205,6 @@ clean:
 		build/harness build/tests build/sanitize build/fuzz
 
 .PHONY: all setup campaign check check-fast check-lint check-man check-unit
-.PHONY: check-shell check-e2e check-valgrind check-mutants bench
+.PHONY: check-bisect check-shell check-e2e check-valgrind check-mutants bench
 .PHONY: bench-log check-fuzz fuzz fuzz-build clean
 .DELETE_ON_ERROR:

@@ -369,7 +369,7 @@ series()
 }
 
 @test "usage" {
-	usage_error "expected kernel or series; see*" bisect none
+	usage_error "expected kernel, log or series; see*" bisect none
 	usage_error "expected a git tree; see*" bisect kernel --good a --bad b
 	usage_error "expected --good; see*" bisect kernel --bad b source
 	usage_error "expected --bad; see*" bisect kernel --good b source
