@@ -55,7 +55,7 @@ record()
 }
 
 @test "the log's flush reported to mere waiters: submitted early, by the journal" {
-	record log-flushed-by-waiter
+	record log-flushed-by-waiter --delay 1,1
 	explain_four submitted-early capture
 	jq -e '[.flushes[] | select(.named and .journal_entry != null)] |
 		length == 1' explained
