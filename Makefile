@@ -153,6 +153,7 @@ check-lint:
 	$(Q)! git ls-files "*.c" | \
 		xargs -n 1 sparse -std=gnu11 -D_FORTIFY_SOURCE=0 -Wbitwise \
 		2>&1 | grep -v "^/usr"
+	$(Q)tests/mutate -n
 
 # The pages and what --help says go together; init is of the guests only
 check-man: all
