@@ -49,7 +49,7 @@ struct block_write {
 	uint32_t	writer, file, block, op;
 };
 
-/* An entry that is a FLUSH, a FUA write or both */
+/* An entry that is a FLUSH */
 struct flush_entry {
 	uint64_t	entry, flags;
 };
@@ -108,7 +108,7 @@ static void see_entry(struct explain *x, const struct lw_entry *e)
 	}
 	if (e->flags & LW_DISCARD)
 		return;
-	if (e->flags & (LW_FLUSH | LW_FUA)) {
+	if (e->flags & LW_FLUSH) {
 		grow(x->flush, x->nr_flushes, x->max_flushes);
 		x->flush[x->nr_flushes++] = (struct flush_entry){
 			e->nr, e->flags,
@@ -262,8 +262,6 @@ static void gather_evidence(struct explain *x)
 		if (f->entry < x->audit.begin_entry ||
 		    f->entry > x->audit.end_entry)
 			continue;
-		if (!(f->flags & LW_FLUSH))
-			continue;
 		if (f->flags & LW_METADATA)
 			v->journal_flushes++;
 		else
@@ -386,7 +384,7 @@ static void list_flushes(struct explain *x, struct explanation *e)
 	for (size_t i = 0; i < x->nr_flushes; i++) {
 		const struct flush_entry *f = &x->flush[i];
 
-		if (!(f->flags & LW_FLUSH) || f->entry < e->previous)
+		if (f->entry < e->previous)
 			continue;
 		if (f->entry > e->loss->ack_entry && e->holder == AUDIT_NEVER)
 			break;
@@ -482,7 +480,7 @@ static uint64_t holder_of(const struct explain *x, const struct explanation *e)
 	if (last == AUDIT_NEVER && e->nr_writes)
 		last = e->write[e->nr_writes - 1];
 	for (size_t i = 0; last != AUDIT_NEVER && i < x->nr_flushes; i++)
-		if (x->flush[i].entry > last && x->flush[i].flags & LW_FLUSH)
+		if (x->flush[i].entry > last)
 			return x->flush[i].entry;
 	return AUDIT_NEVER;
 }

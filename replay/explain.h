@@ -133,7 +133,7 @@ struct explain {
 	struct block_write *block;
 	size_t		nr_blocks, max_blocks;
 	uint64_t	*ack;		/* the entry of each, by writer and number */
-	struct flush_entry *flush;	/* FLUSH and FUA entries of the run */
+	struct flush_entry *flush;	/* FLUSH entries of the log */
 	size_t		nr_flushes, max_flushes;
 	struct journal_write *journal;
 	size_t		nr_journal, max_journal;
