@@ -190,7 +190,7 @@ int main(int argc, char **argv)
 	if (audit_run(&a, &log, &cap.model, error, sizeof(error)))
 		die(EXIT_LOSS, "%s", error);
 	seconds = now() - start;
-	if (lw_hash(&log, hash))
+	if ((json || a.nr_losses) && lw_hash(&log, hash))
 		die(EXIT_LOSS, "%s", log.error);
 	if (json)
 		print_json(&a, hash, seconds, log.next_off);
