@@ -64,6 +64,23 @@ kernel_of_capture()
 	kernel_build "$variant"
 }
 
+# check_states KERNEL JOB CAPTURE TIMEOUT CPU [CRASHCHECK-OPTION]...
+#
+# Check states of a capture in a guest, as job_run does. The job's folder has
+# "points", an entry a line, and gets "points.jsonl", a line for each as it was
+# checked. Needs job.sh.
+check_states()
+{
+	local kernel=$1 dir=$2 capture=$3 timeout=$4 cpu=$5 guest=/run/ackproof kib
+
+	shift 5
+	kib=$(($(jq .data_size "$capture/capture.json") / 1024))
+	job_command "$dir" bash "$guest/host$ACKPROOF_ROOT/harness/guest/replay" \
+		"$guest/host$ACKPROOF_BIN" "$guest/host$capture" \
+		"$guest/disk/base" "$guest/disk/cow" "$guest/mnt" "$@"
+	job_run "$kernel" "$dir" "$timeout" "$cpu" "base=ram:$kib" "cow=ram:$kib"
+}
+
 # What jq needs to tell the verdicts on a point, from a line of points.jsonl: each
 # what is lost and how, in a word; and tokens, which name them on any machine.
 VERDICTS='
