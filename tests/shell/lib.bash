@@ -26,6 +26,27 @@ ackproof()
 	"$top/harness/ackproof" "$@"
 }
 
+KERNEL=0123456789abcdef
+
+# A kernel that capture lost was recorded on; stdin is its program
+make_kernel()
+{
+	local dir=build/kernel/out/$KERNEL
+
+	mkdir -p $dir/patches
+	cat > $dir/linux
+	chmod 755 $dir/linux
+	echo CONFIG_X=y > $dir/config
+	echo 'a patch' > "$dir/patches/0001-a patch.patch"
+	echo "{\"variant\": \"odd\", \"hash\": \"$KERNEL\", \"version\": \"6.12.1\"}" \
+		> $dir/variant.json
+	jq --slurpfile variant $dir/variant.json \
+		--arg sum "$(sha256sum < $dir/linux | cut -d ' ' -f 1)" \
+		'.kernel = $variant[0] + {linux_sha256: $sum}' lost/capture.json \
+		> capture.json
+	mv capture.json lost/
+}
+
 # Exit status $1, nothing on stdout, and $2, one line, on stderr
 fails_with()
 {

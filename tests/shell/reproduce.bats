@@ -7,13 +7,13 @@
 
 load lib
 
-KERNEL=0123456789abcdef
-
 setup()
 {
 	own_folder
 	"$built/tests/shell/mkcapture" lost loss
-	make_kernel
+	guest | make_kernel
+	export FOUND=$PWD/found
+	data_of lost
 	ackproof audit --json lost > audit.json || :
 	hash=$(jq -r .log_xxh128 audit.json)
 	at=$(jq '.losses[0].from_entry' audit.json)
@@ -45,23 +45,13 @@ guest()
 	END
 }
 
-make_kernel()
+# Export looks at the image that the log leads to
+data_of()
 {
-	local dir=build/kernel/out/$KERNEL
-
-	mkdir -p $dir/patches
-	guest > $dir/linux
-	chmod 755 $dir/linux
-	export FOUND=$PWD/found
-	echo CONFIG_X=y > $dir/config
-	echo "{\"variant\": \"odd\", \"hash\": \"$KERNEL\"}" > $dir/variant.json
-	"$built/bin/lwreplay" --size 1M lost/log image > out 2>&1
-	jq --slurpfile variant $dir/variant.json \
-		--arg sum "$(sha256sum < $dir/linux | cut -d ' ' -f 1)" \
-		--arg data "$(xxhsum -H2 < image | cut -d ' ' -f 1)" \
-		'.kernel = $variant[0] + {linux_sha256: $sum} | .data_xxh128 = $data' \
-		lost/capture.json > capture.json
-	mv capture.json lost/
+	"$built/bin/lwreplay" --size 1M "$1/log" image > out 2>&1
+	jq --arg data "$(xxhsum -H2 < image | cut -d ' ' -f 1)" '.data_xxh128 = $data' \
+		"$1/capture.json" > capture.json
+	mv capture.json "$1/"
 }
 
 mount_finds()
