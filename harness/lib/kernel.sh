@@ -524,7 +524,7 @@ _configure()
 
 _compile()
 {
-	local image jobs failed=''
+	local image jobs failed='' why
 
 	jobs=${kernel_jobs:-$(nproc)}
 	case $arch in
@@ -533,8 +533,11 @@ _compile()
 	esac
 	_make -j "$jobs" "$image" > "$obj/build.log" 2>&1 || failed=1
 	rm "$obj/building"	# a make that has failed leaves nothing cut
-	[ -z "$failed" ] ||
-		die "$(_fault < "$obj/build.log")" "variant $variant does not build: $(grep -m 1 -E '(error|Error|undefined reference)[: ]' "$obj/build.log" || tail -n 1 "$obj/build.log"); see $obj/build.log"
+	if [ -n "$failed" ]; then
+		why=$(grep -m 1 -E '(error|Error|undefined reference)[: ]' "$obj/build.log" ||
+			tail -n 1 "$obj/build.log")
+		die "$(_fault < "$obj/build.log")" "variant $variant does not build: ${why//"$source_dir/tree/"/}; see $obj/build.log"
+	fi
 	cp "$obj/$image" "$out.new/linux"
 }
 
