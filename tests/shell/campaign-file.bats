@@ -110,7 +110,7 @@ shown()
 		<<< "expekt = loss"
 	campaign_refused "line 7: unknown key 'matrix.logsize', did you mean log_size?; *" \
 		<<< "matrix.logsize = 10m"
-	campaign_refused "line 7: unknown key 'zzz'; known are: *" <<< "zzz = 8"
+	campaign_refused "line 7: unknown key 'workload'; known are: *" <<< "workload = 8"
 	campaign_refused "line 7: expected 'key = value', got 'writers 8'" \
 		<<< "writers 8"
 	campaign_refused "line 7: expected 'key = value', got '?two'" <<< "[two"

@@ -240,6 +240,9 @@ fails_as()
 	fails_as "capture early-snapshot 2" "no space: it has 0 MiB free" 1
 	run -77 --separate-stderr campaign ./file
 	[[ $stderr == "ackproof: stopped: no space: it has 0 MiB free; "*"the same command goes on from here" ]]
+	# a log takes space until its capture is done with, and no longer
+	[ -e jobs/campaign-file/run/units/1/unit.json ]
+	[ ! -e jobs/campaign-file/run/units/1/capture/log ]
 	campaign ./file
 	without_times "$(latest)" | diff whole -
 	# nothing that had ended was done again
