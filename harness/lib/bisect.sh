@@ -14,7 +14,9 @@
 
 . "$ACKPROOF_ROOT/harness/lib/kernel.sh"
 . "$ACKPROOF_ROOT/harness/lib/job.sh"
+. "$ACKPROOF_ROOT/harness/lib/fio.sh"
 . "$ACKPROOF_ROOT/harness/lib/campaign.sh"
+. "$ACKPROOF_ROOT/harness/lib/campaign-check.sh"
 
 # How many captures with a loss make a loss rate, and how many to try for that
 LOSSES_WANTED=6
@@ -65,7 +67,7 @@ bisect_setup()
 		section=${section##*/}
 	fi
 	campaign_find "$campaign"
-	campaign_read
+	campaign_load
 	is_one_of "$section" "${sections[@]}" ||
 		die $EXIT_USAGE "no section '$section' in campaign $campaign; there are: ${sections[*]}"
 	value[$section.variant]=$1
@@ -74,6 +76,8 @@ bisect_setup()
 		campaign_check_key --set "${set%%=*}"
 		value[$section.${set%%=*}]=${set#*=}
 	done
+	[ "${value[$section.seed]-}" != new ] ||
+		die $EXIT_USAGE "section $section has a new seed each time: name one with --set seed=N"
 	campaign_check "$section"
 	campaign_capture_options "$section"
 	kernel_read_variant "${value[$section.variant]}"

@@ -1,90 +1,152 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Guards campaigns: the table and its summary, expectations in both directions,
-# and that a killed run leaves nothing behind.
+# Guards campaigns on real kernels: the results, expectations in both directions,
+# noise, and that a run that was killed, or whose disk was full, ends like one that
+# was not.
 
 load helpers
 
 setup()
 {
 	e2e_setup
-	small=(campaign 528)
-	for section in series early-snapshot series-unfixed-dm; do
-		small+=(--set "$section.captures=2" --set "$section.fsyncs=120"
-			--set "$section.points=4@ack" --set "$section.delay=5,4"
-			--set "$section.expect_replays_lost=0"
-			--set "$section.expect_skipped=0")
-	done
-	# with long writes and flushes, the writers can fall into step, and lose nothing
-	small+=(--set "early-snapshot.delay=1,1" --set early-snapshot.suspects=6
-		--set series-unfixed-dm.suspects=6)
+	small=(campaign --set captures=2 --set fsyncs=120 --set points=4@ack
+		--set "delay=1,1" --set expect_replays_lost=0 --set expect_skipped=0
+		--set early-snapshot.suspects=6 --set series-unfixed-dm.suspects=6)
+}
+
+teardown()
+{
+	[ ! -d disk ] || umount disk || :
+}
+
+latest()
+{
+	echo "$ACKPROOF_RESULTS/$(cat "$ACKPROOF_RESULTS/latest")"
+}
+
+# What two runs of the same captures have in common
+covered()
+{
+	jq -c '.[] | [.section, .seed, .captures, .failed, .planned, .fsyncs,
+		.acks_lost, .replays, .replays_lost, .ok]' "$1/summary.json"
+	jq -c '[.nr, .seed, .fsyncs, .replays]' "$1"/*/*/unit.json
 }
 
 @test "as expected: the table, the summary and latest" {
-	ackproof -q "${small[@]}" --section series --section early-snapshot > table
+	ackproof -q "${small[@]}" --section series --section early-snapshot 528 > table
 	cat table
-	[ "$(awk '$1 == "series" { print $2, $5, $6, $7, $11 }' table)" = '1920 0 8 0 yes' ]
-	grep -qE '^posted +48048 +33257 ' table
-	run=$ACKPROOF_RESULTS/$(cat "$ACKPROOF_RESULTS/latest")
-	cmp table "$run/table"
-	jq -e 'length == 2 and all(.[]; keys - ["why"] == (["section", "variant",
-		"fsyncs", "skipped_min", "skipped_exact", "acks_lost",
-		"replays", "replays_lost", "suspects", "suspects_confirmed",
-		"seconds", "expected", "ok"] | sort))' "$run/summary.json"
+	[ "$(awk '$1 == "series" { print $2, $3, $6, $7, $8, $12 }' table)" = '2/2 1920 0 8 0 yes' ]
+	grep -qE '^posted +- +48048 +33257 ' table
+	cmp table "$(latest)/table"
 	jq -e '.[0].ok and .[0].skipped_exact >= .[0].skipped_min and
 		.[1].acks_lost > 0 and .[1].suspects > 0 and
-		.[1].suspects == .[1].suspects_confirmed' "$run/summary.json"
+		.[1].suspects == .[1].suspects_confirmed' "$(latest)/summary.json"
+	xmllint --noout "$(latest)/result.xml"
 	[ -z "$(ls "$ACKPROOF_JOBS")" ]
-}
-
-@test "a clean kernel that is expected to lose fails, by name" {
-	run -1 ackproof -q "${small[@]}" --section series --set series.expect=loss
-	[[ $output == *"series: not as expected: no acks lost, expected some"* ]]
 }
 
 @test "a losing kernel that is expected to be clean fails, and can be reproduced" {
 	run -1 ackproof -q "${small[@]}" --section early-snapshot \
-		--set early-snapshot.expect=clean
+		--set early-snapshot.expect=clean 528
 	[[ $output == *"early-snapshot: not as expected: "*" acks lost, expected none"* ]]
 	line=$(grep -o 'ackproof reproduce .*' <<< "$output")
 	# shellcheck disable=SC2086 # a command line
 	ackproof -q ${line#ackproof }
 	# and so do the results as a whole
-	run=$ACKPROOF_RESULTS/$(cat "$ACKPROOF_RESULTS/latest")
-	ackproof -q reproduce --loss 2 "$run"
+	ackproof -q reproduce --loss 2 "$(latest)"
 }
 
 @test "the other expectations fail by name, too" {
-	run -1 ackproof -q "${small[@]}" --section series \
-		--set series.expect_skipped=100 --set series.expect_replays_lost=1
+	run -1 ackproof -q "${small[@]}" --section series --set expect=any --set captures=1 \
+		--set expect_skipped=100 --set expect_replays_lost=1 528
 	[[ $output == *"series: not as expected: "*"0 replays with loss, expected at least 1"* ]]
 	[[ $output == *"skipped >= "*", expected at least 100 %"* ]]
 }
 
 @test "a section whose captures fail is not taken for clean" {
-	run -1 ackproof -q "${small[@]}" --section series --set series.log_disk=20m
+	run -1 ackproof -q "${small[@]}" --section series --set series.log_disk=20m 528
 	[[ $output == *"series: not as expected: 2 of 2 captures failed: "*"log device is full"* ]]
 }
 
-@test "a run killed at any moment leaves nothing, and the next one ends right" {
-	local started=${EPOCHREALTIME/./} whole tenths
+@test "a guest that hangs is tried again, and reported as that" {
+	run -1 ackproof -q "${small[@]}" --section series --set captures=1 --set timeout=2 \
+		--set fsyncs=5000 528
+	echo "$output"
+	[[ $output == *"series: not as expected: 1 of 1 captures failed: hang: no end after 2 s (at first: hang: no end after 2 s)"* ]]
+	[ -s "$(latest)/series/1/console" ]
+	[ -z "$(ls "$ACKPROOF_JOBS")" ]
+}
 
-	ackproof -q "${small[@]}" --section series
+@test "noise: the audit and the mounts are as exact with it, in both directions" {
+	ackproof -q "${small[@]}" --section series --section early-snapshot --set captures=1 \
+		--set 'matrix.noise=noise-append.fio noise-mixed.fio' 528
+	jq -e 'length == 4 and all(.ok)' "$(latest)/summary.json"
+	jq -se 'length == 4 and all(.noise.sha256 | test("^[0-9a-f]{64}$"))' \
+		"$(latest)"/*/*/1/capture.json
+	sed -n '/^{/,$p' "$(latest)"/series/noise=noise-append_fio/1/noise.json |
+		jq -e 'all(.jobs[]; .error == 0 and .write.total_ios > 0)'
+}
+
+@test "noise that fails, or ends before the writers, fails the capture" {
+	printf '%s\n' '[a]' 'rw=write' 'size=4g' 'bs=1m' > large.fio
+	run -1 ackproof -q capture --fsyncs 5000 --delay 0,0 --noise large.fio a
+	echo "$output"
+	[[ $output == *"noise: fio failed with status "*[Nn]"o space left on device"* || $output == *"No space left on device"* ]]
+	printf '%s\n' '[a]' 'rw=write' 'size=4k' > short.fio
+	run -1 ackproof -q capture --fsyncs 200 --delay 1,1 --noise short.fio a
+	[[ $output == *"noise: fio ended before the writers did"* ]]
+	printf '%s\n' '[a]' 'rw=wriet' > wrong.fio
+	run -1 ackproof -q capture --fsyncs 20 --delay 0,0 --noise wrong.fio a
+	[[ $output == *"noise: fio failed with status 1: "*wriet* ]]
+	[ ! -e a ]
+}
+
+@test "a run killed at random moments leaves no process, and ends like one that was not" {
+	local started=${EPOCHREALTIME/./} whole i
+
+	ackproof -q "${small[@]}" --section series --section early-snapshot --set suspects=0 528
 	whole=$((${EPOCHREALTIME/./} - started))
+	covered "$(latest)" > whole
 	run=$(cat "$ACKPROOF_RESULTS/latest")
-	for tenths in 1 3 5 8; do
+	for ((i = 0; i < 4; i++)); do
 		setsid "$top/harness/ackproof" -q "${small[@]}" --section series \
-			> out 2>&1 3>&- &
+			--section early-snapshot --set suspects=0 528 > out 2>&1 3>&- &
 		pid=$!
-		sleep $((whole * tenths / 10))e-6
+		sleep $((whole / 10 + RANDOM * (whole / 3) / 32768))e-6
 		kill -KILL $pid
 		nothing_left
 		wait $pid || :
+		find "$ACKPROOF_JOBS" -name unit.json -exec sha256sum {} + | sort > ended.$i
 	done
-	[ "$(cat "$ACKPROOF_RESULTS/latest")" = "$run" ]
-	ackproof -q "${small[@]}" --section series
+	ackproof -q "${small[@]}" --section series --section early-snapshot --set suspects=0 528
 	[ "$(cat "$ACKPROOF_RESULTS/latest")" != "$run" ]
-	ackproof clean
-	[ -z "$(ls "$ACKPROOF_JOBS")" ]
+	# how many acks the mutant loses is not of the seed alone
+	covered "$(latest)" | sed -E 's/^(\["early-snapshot".*,)[0-9]+(,8,)[0-9]+/\1x\2x/' |
+		diff <(sed -E 's/^(\["early-snapshot".*,)[0-9]+(,8,)[0-9]+/\1x\2x/' whole) -
+	# what had ended is in the results as it was
+	while read -r sum _; do
+		sha256sum "$(latest)"/*/*/unit.json | grep -q "^$sum"
+	done < <(cat ended.*)
+}
+
+@test "a full disk stops it, and the same command goes on" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can mount a small disk"
+	mkdir disk
+	mount -t tmpfs -o size=420m none disk 2> /dev/null || skip "no tmpfs can be mounted here"
+	export ACKPROOF_JOBS=$PWD/disk
+	run=("${small[@]}" -j 1 --section series 528)
+	(
+		# it is filled while the first one is recorded
+		until [ -e disk/campaign-528/run/units/1 ]; do sleep 0.05; done
+		head -c 380m /dev/zero > disk/fill 2> /dev/null
+	) 3>&- &
+	run -77 ackproof -q "${run[@]}"
+	wait
+	echo "$output"
+	[[ $output == *"stopped: no space: "*"the same command goes on from here" ]]
+	rm disk/fill
+	ackproof -q "${run[@]}"
+	jq -e '.[0].ok and .[0].captures == 2 and .[0].failed == 0' "$(latest)/summary.json"
+	[ -z "$(ls disk)" ]
 }

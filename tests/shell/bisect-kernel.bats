@@ -386,9 +386,9 @@ series()
 	usage_error "--commit: there is no commit 'none' in *" bisect kernel --good none --bad c1 source
 	usage_error "no section 'none' in campaign 528; there are: series *" \
 		bisect kernel --good one --bad c1 source -- none
-	usage_error "no campaign 'none'; there are: 528" \
+	usage_error "no campaign 'none'; there are: 528 *" \
 		bisect kernel --good one --bad c1 source -- none/series
-	usage_error "--set: unknown key 'none'; *" \
+	usage_error "--set: unknown key 'none', did you mean noise?; *" \
 		bisect kernel --good one --bad c1 --set none=1 source
 	usage_error "*: section series: --writers: 'x' is not a number from 1 to 1024" \
 		bisect kernel --good one --bad c1 --set writers=x source
