@@ -34,6 +34,7 @@ static void __attribute__((noreturn)) usage(void)
 	     "\n"
 	     "  -c, --cpu N        pin it to the Nth core that this process may use,\n"
 	     "                     counted from 0 and around\n"
+	     "  -n, --cpus COUNT   to so many cores, from that one on (default 1)\n"
 	     "  -g, --own-group    in a process group of its own\n"
 	     "  -t, --timeout SEC  kill it after so many seconds\n"
 	     "  -h, --help         show this help\n"
@@ -43,22 +44,24 @@ static void __attribute__((noreturn)) usage(void)
 	exit(EXIT_OK);
 }
 
-static void pin(uint64_t n)
+/* To count cores from the nth on, and around: or to all, if there are no more. */
+static void pin(uint64_t n, uint64_t count)
 {
-	cpu_set_t may, one;
+	cpu_set_t may, want;
+	uint64_t i = 0, nr;
 
 	if (sched_getaffinity(0, sizeof(may), &may))
 		die(EXIT_CANNOT, "sched_getaffinity: %m");
-	n %= CPU_COUNT(&may);
+	nr = CPU_COUNT(&may);
+	CPU_ZERO(&want);
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET(cpu, &may) || n--)
+		if (!CPU_ISSET(cpu, &may))
 			continue;
-		CPU_ZERO(&one);
-		CPU_SET(cpu, &one);
-		if (sched_setaffinity(0, sizeof(one), &one))
-			die(EXIT_CANNOT, "sched_setaffinity: %m");
-		return;
+		if ((i++ + nr - n % nr) % nr < count)
+			CPU_SET(cpu, &want);
 	}
+	if (sched_setaffinity(0, sizeof(want), &want))
+		die(EXIT_CANNOT, "sched_setaffinity: %m");
 }
 
 /*
@@ -127,25 +130,29 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "cpu", required_argument, NULL, 'c' },
+		{ "cpus", required_argument, NULL, 'n' },
 		{ "own-group", no_argument, NULL, 'g' },
 		{ "timeout", required_argument, NULL, 't' },
 		{ "help", no_argument, NULL, 'h' },
 		{}
 	};
 	static const int signals[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT };
-	uint64_t cpu = UINT64_MAX, timeout = 0;
+	uint64_t cpu = UINT64_MAX, cpus = 1, timeout = 0;
 	pid_t child, parent = getppid();
 	bool own_group = false;
 	sigset_t set, old;
 	int c, ret;
 
-	while ((c = getopt_long(argc, argv, "+c:gt:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+c:gn:t:h", options, NULL)) != -1) {
 		switch (c) {
 		case 'c':
 			cpu = arg_u64("--cpu", optarg, 0, INT32_MAX);
 			break;
 		case 'g':
 			own_group = true;
+			break;
+		case 'n':
+			cpus = arg_u64("--cpus", optarg, 1, INT32_MAX);
 			break;
 		case 't':
 			timeout = arg_u64("--timeout", optarg, 1, INT32_MAX);
@@ -173,7 +180,7 @@ int main(int argc, char **argv)
 	if (own_group)
 		setpgid(0, 0);
 	if (cpu != UINT64_MAX)
-		pin(cpu);
+		pin(cpu, cpus);
 
 	child = fork();
 	if (child < 0)
