@@ -48,3 +48,98 @@ see="; see 'ackproof"
 	usage_error "--append: more than one line$see*" capture --append $'a\nb' a
 	[ ! -e a ]
 }
+
+# A QEMU that hangs as soon as it sees KVM, and else does what a guest's init would
+fake_qemu()
+{
+	mkdir bin
+	cat > bin/qemu-system-x86_64 <<- 'END'
+		#!/bin/bash
+		echo "$*" >> "$FAKE_CALLS"
+		job=''
+		for arg; do
+			case $arg in
+			kvm) exec sleep 600 ;;
+			local,path=*,mount_tag=job,*) job=${arg#local,path=} job=${job%%,*} ;;
+			--version) echo 'QEMU emulator version 0' ;;
+			esac
+		done
+		[ -z "$job" ] || echo 0 > "$job/status"
+	END
+	chmod 755 bin/qemu-system-x86_64
+	export FAKE_CALLS=$PWD/calls PATH=$PWD/bin:$PATH
+	mkdir kernel
+	touch kernel/linux
+}
+
+boot_qemu()
+{
+	# shellcheck disable=SC2016 # expanded in there
+	ACKPROOF_ROOT=$top bash -eu -o pipefail -c '
+		. "$ACKPROOF_ROOT/harness/lib/common.sh"
+		. "$ACKPROOF_ROOT/harness/lib/job.sh"
+		engine_load qemu
+		guest_cpus=3 guest_append="a=b c"
+		job_new "$2"
+		job_command "$job" true
+		job_run "$1" "$job" 20 0 disk=ram:1024 data=/some/file' ackproof "$PWD/kernel" "$1"
+}
+
+@test "qemu: a KVM that hangs costs ten seconds at the most, and only once" {
+	[ -w /dev/kvm ] || skip "no /dev/kvm that could hang"
+	fake_qemu
+	SECONDS=0
+	boot_qemu one
+	[ $SECONDS -le 10 ]
+	[ "$(wc -l < calls)" = 2 ]
+	grep -q 'accel tcg' <(tail -n 1 calls)
+	[ "$(cat jobs/one/outcome)" = 'exit 0' ]
+	SECONDS=0
+	boot_qemu two
+	[ $SECONDS -le 3 ]
+	[ "$(wc -l < calls)" = 3 ]
+	run -1 grep -c kvm <(tail -n 1 calls)
+	# what was found holds for this program only
+	echo '#' >> bin/qemu-system-x86_64
+	SECONDS=0
+	boot_qemu three
+	[ "$(wc -l < calls)" = 5 ]
+}
+
+@test "qemu: the guest gets what was asked for, and disks whose flushes are real" {
+	fake_qemu
+	sed -i 's/kvm) exec sleep 600/kvm) exit 1/' bin/qemu-system-x86_64
+	boot_qemu one
+	run -0 tail -n 1 calls
+	[[ $output == *" -smp 3 -m 513 "* ]]
+	[[ $output == *" hung_task_panic=0 a=b c" ]]
+	[[ $output == *"file=/some/file,format=raw,if=none,id=disk0,cache=writeback,"* ]]
+	[[ $output == *"ACKPROOF_DISKS=disk=/dev/ram0,data=/dev/vda "* ]]
+	[[ $output == *"brd.rd_nr=1 brd.rd_size=1024 "* ]]
+}
+
+@test "qemu: without the program, how to get it" {
+	mkdir hidden
+	ln -s /usr/bin/* hidden/
+	rm -f hidden/qemu-system-x86_64
+	PATH=$PWD/hidden fails_with 77 \
+		"ackproof: qemu-system-x86_64 is not installed: run 'make setup', or apt-get install qemu-system-x86" \
+		capture --engine qemu a
+	[ ! -e a ]
+}
+
+@test "qemu: the same variants, for another architecture and with its config" {
+	make_source
+	make_patches
+	tar -cf linux.tar --transform 's,^source,linux-9.9,' source
+	export ACKPROOF_PATCHES=$PWD/patches ACKPROOF_TARBALL=$PWD/linux.tar
+	echo CONFIG_LATER=y > patches/config/x86_64.config
+	um=$(ackproof -q kernel path series)
+	x86=$(ackproof -q kernel path --engine qemu series)
+	[ "$um" != "$x86" ]
+	[ "$(jq -r .arch "$um/variant.json" "$x86/variant.json" | xargs)" = "um x86_64" ]
+	grep -qx CONFIG_LATER=y "$x86/config"
+	run -1 grep OURS=y "$x86/config"
+	grep -qx CONFIG_OURS=y "$um/config"
+	grep -qx skips "$x86/linux"
+}
