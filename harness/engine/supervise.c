@@ -11,6 +11,7 @@
  */
 
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <sched.h>
@@ -64,24 +65,65 @@ static void pin(uint64_t n, uint64_t count)
 		die(EXIT_CANNOT, "sched_setaffinity: %m");
 }
 
+/* Whether process pid is a child of this one */
+static bool is_child(const char *pid)
+{
+	CLEANUP_FREE char *path = xasprintf("/proc/%s/stat", pid);
+	FILE *f = fopen(path, "r");
+	char line[256], *p;
+	int parent = 0;
+
+	if (!f)		/* it is gone, or was none */
+		return false;
+	/* its name, in brackets, may hold anything */
+	if (fgets(line, sizeof(line), f) && (p = strrchr(line, ')')) &&
+	    sscanf(p, ") %*c %d", &parent) != 1)
+		parent = 0;
+	fclose(f);
+	return parent == getpid();
+}
+
+/* Where the kernel keeps no list of them: see PROC_CHILDREN */
+static void kill_children_by_search(void)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *d;
+
+	if (!dir)
+		die(EXIT_CANNOT, "/proc: %m");
+	while ((d = readdir(dir)))
+		if (d->d_name[0] >= '1' && d->d_name[0] <= '9' &&
+		    is_child(d->d_name))
+			kill(atoi(d->d_name), SIGKILL);
+	closedir(dir);
+}
+
+static void kill_children(void)
+{
+	CLEANUP_FREE char *path = xasprintf("/proc/self/task/%d/children",
+					    getpid());
+	FILE *f = fopen(path, "r");
+	int pid;
+
+	if (!f && errno == ENOENT) {
+		kill_children_by_search();
+		return;
+	}
+	if (!f)
+		die(EXIT_CANNOT, "%s: %m", path);
+	while (fscanf(f, "%d", &pid) == 1)
+		kill(pid, SIGKILL);
+	fclose(f);
+}
+
 /*
  * Kill all that is left. Each child that dies hands its own children to this
  * process, so repeat until there are none.
  */
 static void kill_descendants(void)
 {
-	CLEANUP_FREE char *path = xasprintf("/proc/self/task/%d/children",
-					    getpid());
-
 	for (;;) {
-		FILE *f = fopen(path, "r");
-		int pid;
-
-		if (!f)
-			die(EXIT_CANNOT, "%s: %m", path);
-		while (fscanf(f, "%d", &pid) == 1)
-			kill(pid, SIGKILL);
-		fclose(f);
+		kill_children();
 		/* __WALL: a guest's I/O threads are clones without SIGCHLD */
 		while (waitpid(-1, NULL, __WALL) < 0) {
 			if (errno == ECHILD)
