@@ -19,7 +19,7 @@
 #			works, or for each thing that is missing a line "no", a tab,
 #			what that is, a tab, and the command that mends it
 
-ENGINES=(uml qemu)
+ENGINES=(uml qemu local)
 
 # What the user put on the command line. guest_args is the same, for another
 # command.
@@ -66,7 +66,8 @@ guest_option()
 	guest_args+=("$1" "$2")
 }
 
-GUEST_OPTIONS_HELP='      --engine NAME  how to run the kernel: uml (User Mode Linux) or qemu
+GUEST_OPTIONS_HELP='      --engine NAME  how to run the kernel: uml (User Mode Linux), qemu, or local
+                     (on the kernel of this machine, as root)
       --append WORDS more words for the kernel command line of a guest
       --memory SIZE  of a guest, besides its disks in there
       --cpus N       processors of a guest (default: uml 1, qemu 2)'

@@ -143,3 +143,23 @@ boot_qemu()
 	grep -qx CONFIG_OURS=y "$um/config"
 	grep -qx skips "$x86/linux"
 }
+
+@test "local: what it takes, and what it does not" {
+	mkcapture local
+	usage_error "engine local runs on this machine's own kernel: no variant, no source and no patch$see*" \
+		capture --engine local --variant stock a
+	usage_error "engine local runs on this machine's own kernel: no variant, no source and no patch$see*" \
+		replay --variant stock c
+	usage_error "--memory: engine local has no such choice$see*" capture --engine local --memory 1g a
+	usage_error "--jobs: 2, expected 1: engine local runs one at a time$see*" replay --jobs 2 c
+	usage_error "--engine: local runs on this machine's own kernel: there is nothing to build$see*" \
+		kernel build --engine local stock
+	usage_error "--disks: only with --engine local$see*" capture --disks a,b a
+	usage_error "--disks: '/dev/null', expected DATA,LOG$see*" capture --engine local --disks /dev/null a
+	usage_error "--disks: '/dev/null' is not a block device$see*" \
+		capture --engine local --disks /dev/null,/dev/zero a
+	usage_error "--disks: they have a size: no --data-size and no --log-disk$see*" \
+		capture --engine local --disks a,b --log-disk 1g a
+	usage_error "--force: only with --disks$see*" capture --force a
+	[ ! -e a ]
+}
