@@ -69,7 +69,8 @@ machine()
 @test "killed with -9: the next run removes what is left, and clean does" {
 	machine <<- 'END'
 		start() {
-			ackproof -q capture --engine local --fsyncs 1001 --data-size 128m c &
+			# itself, not by way of a function, whose shell would die alone
+			"$top/harness/ackproof" -q capture --engine local --fsyncs 1001 --data-size 128m c &
 			until dmsetup ls | grep ackproof-log; do sleep 0.2; done
 			sleep 1
 			kill -KILL $!
