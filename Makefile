@@ -172,6 +172,7 @@ check-bisect: all
 # Real kernels: builds the variants that they need first
 check-e2e: all
 	$(Q)harness/ackproof kernel build $$(ls kernel-patches/variants)
+	$(Q)harness/ackproof kernel build --engine qemu series no-own-flush
 	$(Q)tests/e2e/run
 
 # A leak is a failure, too

@@ -11,6 +11,7 @@
  */
 
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <sched.h>
@@ -34,6 +35,7 @@ static void __attribute__((noreturn)) usage(void)
 	     "\n"
 	     "  -c, --cpu N        pin it to the Nth core that this process may use,\n"
 	     "                     counted from 0 and around\n"
+	     "  -n, --cpus COUNT   to so many cores, from that one on (default 1)\n"
 	     "  -g, --own-group    in a process group of its own\n"
 	     "  -t, --timeout SEC  kill it after so many seconds\n"
 	     "  -h, --help         show this help\n"
@@ -43,22 +45,75 @@ static void __attribute__((noreturn)) usage(void)
 	exit(EXIT_OK);
 }
 
-static void pin(uint64_t n)
+/* To count cores from the nth on, and around: or to all, if there are no more. */
+static void pin(uint64_t n, uint64_t count)
 {
-	cpu_set_t may, one;
+	cpu_set_t may, want;
+	uint64_t i = 0, nr;
 
 	if (sched_getaffinity(0, sizeof(may), &may))
 		die(EXIT_CANNOT, "sched_getaffinity: %m");
-	n %= CPU_COUNT(&may);
+	nr = CPU_COUNT(&may);
+	CPU_ZERO(&want);
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET(cpu, &may) || n--)
+		if (!CPU_ISSET(cpu, &may))
 			continue;
-		CPU_ZERO(&one);
-		CPU_SET(cpu, &one);
-		if (sched_setaffinity(0, sizeof(one), &one))
-			die(EXIT_CANNOT, "sched_setaffinity: %m");
+		if ((i++ + nr - n % nr) % nr < count)
+			CPU_SET(cpu, &want);
+	}
+	if (sched_setaffinity(0, sizeof(want), &want))
+		die(EXIT_CANNOT, "sched_setaffinity: %m");
+}
+
+/* Whether process pid is a child of this one */
+static bool is_child(const char *pid)
+{
+	CLEANUP_FREE char *path = xasprintf("/proc/%s/stat", pid);
+	FILE *f = fopen(path, "r");
+	char line[256], *p;
+	int parent = 0;
+
+	if (!f)		/* it is gone, or was none */
+		return false;
+	/* its name, in brackets, may hold anything */
+	if (fgets(line, sizeof(line), f) && (p = strrchr(line, ')')) &&
+	    sscanf(p, ") %*c %d", &parent) != 1)
+		parent = 0;
+	fclose(f);
+	return parent == getpid();
+}
+
+/* Where the kernel keeps no list of them: see PROC_CHILDREN */
+static void kill_children_by_search(void)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *d;
+
+	if (!dir)
+		die(EXIT_CANNOT, "/proc: %m");
+	while ((d = readdir(dir)))
+		if (d->d_name[0] >= '1' && d->d_name[0] <= '9' &&
+		    is_child(d->d_name))
+			kill(atoi(d->d_name), SIGKILL);
+	closedir(dir);
+}
+
+static void kill_children(void)
+{
+	CLEANUP_FREE char *path = xasprintf("/proc/self/task/%d/children",
+					    getpid());
+	FILE *f = fopen(path, "r");
+	int pid;
+
+	if (!f && errno == ENOENT) {
+		kill_children_by_search();
 		return;
 	}
+	if (!f)
+		die(EXIT_CANNOT, "%s: %m", path);
+	while (fscanf(f, "%d", &pid) == 1)
+		kill(pid, SIGKILL);
+	fclose(f);
 }
 
 /*
@@ -67,18 +122,8 @@ static void pin(uint64_t n)
  */
 static void kill_descendants(void)
 {
-	CLEANUP_FREE char *path = xasprintf("/proc/self/task/%d/children",
-					    getpid());
-
 	for (;;) {
-		FILE *f = fopen(path, "r");
-		int pid;
-
-		if (!f)
-			die(EXIT_CANNOT, "%s: %m", path);
-		while (fscanf(f, "%d", &pid) == 1)
-			kill(pid, SIGKILL);
-		fclose(f);
+		kill_children();
 		/* __WALL: a guest's I/O threads are clones without SIGCHLD */
 		while (waitpid(-1, NULL, __WALL) < 0) {
 			if (errno == ECHILD)
@@ -127,25 +172,29 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "cpu", required_argument, NULL, 'c' },
+		{ "cpus", required_argument, NULL, 'n' },
 		{ "own-group", no_argument, NULL, 'g' },
 		{ "timeout", required_argument, NULL, 't' },
 		{ "help", no_argument, NULL, 'h' },
 		{}
 	};
 	static const int signals[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT };
-	uint64_t cpu = UINT64_MAX, timeout = 0;
+	uint64_t cpu = UINT64_MAX, cpus = 1, timeout = 0;
 	pid_t child, parent = getppid();
 	bool own_group = false;
 	sigset_t set, old;
 	int c, ret;
 
-	while ((c = getopt_long(argc, argv, "+c:gt:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+c:gn:t:h", options, NULL)) != -1) {
 		switch (c) {
 		case 'c':
 			cpu = arg_u64("--cpu", optarg, 0, INT32_MAX);
 			break;
 		case 'g':
 			own_group = true;
+			break;
+		case 'n':
+			cpus = arg_u64("--cpus", optarg, 1, INT32_MAX);
 			break;
 		case 't':
 			timeout = arg_u64("--timeout", optarg, 1, INT32_MAX);
@@ -173,7 +222,7 @@ int main(int argc, char **argv)
 	if (own_group)
 		setpgid(0, 0);
 	if (cpu != UINT64_MAX)
-		pin(cpu);
+		pin(cpu, cpus);
 
 	child = fork();
 	if (child < 0)

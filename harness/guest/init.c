@@ -5,9 +5,10 @@
  * powers off.
  *
  * The kernel hands its unknown command line options on as environment:
- *   ACKPROOF_JOB    the job's folder, a path on the host
- *   ACKPROOF_DISKS  the disks: name=device, comma-separated
- *   ACKPROOF_JOBFS  file system type that shares the job's folder
+ *   ACKPROOF_DISKS   the disks: name=device, comma-separated
+ *   ACKPROOF_JOBFS   file system type that shares the job's folder
+ *   ACKPROOF_JOBTAG  what to mount, where the type needs to be told
+ *   ACKPROOF_JOB     the mount options; of hostfs, that is the folder's path
  *
  * The root file system is the host's, read-only. Written are tmpfs mounts and
  * the job's folder, which is at GUEST_JOB. The command is the shell script
@@ -147,6 +148,7 @@ static void save_kernel_log(void)
 
 int main(void)
 {
+	const char *jobtag;
 	int status;
 	pid_t pid, got;
 
@@ -158,9 +160,16 @@ int main(void)
 	    mkdir(GUEST_HOST, 0755) || mkdir(GUEST_DISKS, 0755) ||
 	    mkdir(GUEST_MOUNT, 0755))
 		fail(GUEST_RUN);
-	do_mount(need("ACKPROOF_JOBFS"), GUEST_JOB, 0, need("ACKPROOF_JOB"));
-	/* /dev and /run are covered now, and people keep captures there */
-	do_mount(need("ACKPROOF_JOBFS"), GUEST_HOST, MS_RDONLY, "/");
+	jobtag = getenv("ACKPROOF_JOBTAG");
+	if (mount(jobtag ? jobtag : "job", GUEST_JOB, need("ACKPROOF_JOBFS"), 0,
+		  need("ACKPROOF_JOB")))
+		fail(GUEST_JOB);
+	/*
+	 * /dev and /run are covered now, and people keep captures there. What
+	 * is bound is the root alone, without the mounts that cover them.
+	 */
+	if (mount("/", GUEST_HOST, NULL, MS_BIND, NULL))
+		fail(GUEST_HOST);
 	name_disks();
 
 	pid = fork();

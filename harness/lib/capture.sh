@@ -25,13 +25,18 @@ capture_hash()
 }
 
 # Whether the kernel in folder $2 is the very one of capture $1: one of another
-# build may have the same name, and the same sources
+# build may have the same name, and the same sources. This machine's own has no
+# file.
 is_kernel_of()
 {
-	local sum
+	local sum=''
 
-	[ -f "$2/variant.json" ] && [ -f "$2/linux" ] || return 1
-	sum=$(sha256sum < "$2/linux" | cut -d ' ' -f 1)
+	[ -f "$2/variant.json" ] || return 1
+	if [ -f "$2/linux" ]; then
+		sum=$(sha256sum < "$2/linux" | cut -d ' ' -f 1)
+	else
+		jq -e '.source == "running"' "$2/variant.json" > /dev/null || return 1
+	fi
 	jq -e --arg sum "$sum" --slurpfile variant "$2/variant.json" '.kernel |
 		.hash == $variant[0].hash and (.linux_sha256 // $sum) == $sum' \
 		"$1/capture.json" > /dev/null
@@ -45,22 +50,29 @@ capture_kernel()
 
 	hash=$(jq -r '.kernel.hash // ""' "$1/capture.json")
 	kernel_dir=$ACKPROOF_BUILD/kernel/out/$hash
-	[[ $hash =~ ^[0-9a-f]{16}$ ]] && is_kernel_of "$1" "$kernel_dir"
+	[[ $hash =~ ^[0-9a-f]{16}$ ]] && [ -f "$kernel_dir/linux" ] &&
+		is_kernel_of "$1" "$kernel_dir"
 }
 
-# kernel_of_capture CAPTURE VARIANT: the kernel to mount its states on. VARIANT if
-# it is not empty, or with the user's source or patches; or else the very one that
-# recorded it if it is there, or one of its name as it is now. Sets kernel_dir.
-# Needs kernel.sh.
+# kernel_of_capture CAPTURE VARIANT: the kernel to mount its states on, for the
+# engine. VARIANT if it is not empty, or with the user's source or patches; or else
+# the very one that recorded it if it is there, or one of its name as it is now. Sets
+# kernel_dir. Needs kernel.sh.
 kernel_of_capture()
 {
-	local variant=$2
+	local variant=$2 arch
 
-	if [ -z "$variant$kernel_source$kernel_series${kernel_patches[*]}" ] &&
-	   capture_kernel "$1"; then
-		return
+	arch=$(engine_arch)
+	if [ -n "$arch" ]; then
+		if [ -z "$variant$kernel_source$kernel_series${kernel_patches[*]}" ] &&
+		   jq -e --arg arch "$arch" '(.kernel.arch // "um") == $arch' \
+			"$1/capture.json" > /dev/null && capture_kernel "$1"; then
+			return
+		fi
+		[ -n "$variant" ] || variant=$(jq -r .kernel.variant "$1/capture.json")
+		[ "$variant" != local ] ||
+			die $EXIT_USAGE "$1 was recorded on the kernel of a machine: name one to mount on with --variant"
 	fi
-	: "${variant:=$(jq -r .kernel.variant "$1/capture.json")}"
 	kernel_build "$variant"
 }
 

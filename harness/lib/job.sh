@@ -4,8 +4,8 @@
 # Jobs: a folder and a guest that runs a command in it. Nothing is written
 # outside the folder. One that a killed run has left is reused by the next.
 
-# shellcheck source=harness/engine/uml.sh
-. "$ACKPROOF_ROOT/harness/engine/uml.sh"
+# shellcheck source=harness/lib/engine.sh
+. "$ACKPROOF_ROOT/harness/lib/engine.sh"
 
 ACKPROOF_JOBS=$(realpath -m "${ACKPROOF_JOBS:-$ACKPROOF_BUILD/jobs}")
 

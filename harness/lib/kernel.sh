@@ -4,11 +4,13 @@
 # Building variants. A variant is a file in kernel-patches/variants with lines
 # of a word and its value:
 #
-#	arch	um
 #	series	6.12			all patches of kernel-patches/6.12/series
 #	patch	mutants/x.patch		one more
-#	config	um.config		a fragment over allnoconfig
+#	config	x.config		a fragment, besides those of every variant
 #	about	what it is for
+#
+# The architecture is the engine's. The config is allnoconfig, and over it
+# common.config, what the architecture needs, and what the variant has of its own.
 #
 # One source tree per kernel source is kept patched and built in place, so
 # that going from one variant to the next compiles what differs. The tree is
@@ -22,7 +24,12 @@
 #	build/kernel/SOURCE/touched	their names
 #	build/kernel/SOURCE/named	those that the patches in place name
 #	build/kernel/SOURCE/obj-KEY	objects, per arch and config
-#	build/kernel/out/HASH		built: linux, config, patches/, variant.json
+#	build/kernel/out/HASH		built: linux, config, patches/, variant.json; of
+#					this machine's own kernel only the last, and
+#					its config if it tells
+
+# shellcheck source=harness/lib/engine.sh
+. "$ACKPROOF_ROOT/harness/lib/engine.sh"
 
 KERNEL_PACKAGE=linux-source-6.12
 KERNEL_TARBALL=${ACKPROOF_TARBALL:-/usr/src/$KERNEL_PACKAGE.tar.xz}
@@ -84,18 +91,18 @@ kernel_variants()
 	done
 }
 
-# Read variant $1 into arch, about, config=() and patches=()
+# Read variant $1 into about, config=() and patches=(), and set arch
 kernel_read_variant()
 {
 	local file=$PATCHES/variants/$1 word value line
 
 	[[ $1 =~ ^[A-Za-z0-9._-]+$ ]] && [ -f "$file" ] ||
 		die $EXIT_USAGE "unknown variant '$1'; there are: $(kernel_variants | xargs)"
-	arch='' about='' config=() patches=()
+	arch=$(engine_arch) about='' patches=()
+	config=("$PATCHES/config/common.config" "$PATCHES/config/$arch.config")
 	while read -r word value; do
 		case $word in
 		''|'#'*) ;;
-		arch) arch=$value ;;
 		about) about=$value ;;
 		config) config+=("$PATCHES/config/$value") ;;
 		patch) patches+=("$PATCHES/$value") ;;
@@ -107,8 +114,6 @@ kernel_read_variant()
 		*) die $EXIT_USAGE "$file: unknown word '$word'" ;;
 		esac
 	done < "$file"
-	[ -n "$arch" ] && [ ${#config[@]} -gt 0 ] ||
-		die $EXIT_USAGE "$file: needs an arch and a config"
 }
 
 # The patches of folder $1, in order: as its series file says, or by name
@@ -524,14 +529,14 @@ _configure()
 
 _compile()
 {
-	local image jobs failed='' why
+	local image target jobs failed='' why
 
 	jobs=${kernel_jobs:-$(nproc)}
 	case $arch in
-	um) image=linux ;;
-	*) die $EXIT_USAGE "arch '$arch': only um is built so far" ;;
+	um) target=linux image=linux ;;
+	x86_64) target=bzImage image=arch/x86/boot/bzImage ;;
 	esac
-	_make -j "$jobs" "$image" > "$obj/build.log" 2>&1 || failed=1
+	_make -j "$jobs" "$target" > "$obj/build.log" 2>&1 || failed=1
 	rm "$obj/building"	# a make that has failed leaves nothing cut
 	if [ -n "$failed" ]; then
 		why=$(grep -m 1 -E '(error|Error|undefined reference)[: ]' "$obj/build.log" ||
@@ -586,14 +591,44 @@ _lock_source()
 	done
 }
 
-# Build variant $1 unless that was done before. Sets kernel_dir to the folder
-# with the kernel, its config and variant.json.
+# What this machine runs on: sets kernel_dir to where that is told, as kernel_build
+# does. Its hash changes with all of its name, so with each build, and its config.
+_running_kernel()
+{
+	local hash what settings=''
+
+	what=$(uname -srvm)
+	[ ! -r /proc/config.gz ] || settings=$(zcat /proc/config.gz)
+	hash=$(printf '%s\n' "$what" "$settings" | sha256sum | cut -c 1-16)
+	kernel_dir=$ACKPROOF_BUILD/kernel/out/$hash
+	[ ! -f "$kernel_dir/variant.json" ] || return 0
+	rm -rf "$kernel_dir.new"
+	mkdir -p "$kernel_dir.new"
+	[ -z "$settings" ] || printf '%s\n' "$settings" > "$kernel_dir.new/config"
+	jq -n --arg hash "$hash" --arg what "$what" --arg version "$(uname -r)" \
+		--arg arch "$(uname -m)" \
+		--arg config "$([ -z "$settings" ] || sha256sum < "$kernel_dir.new/config" | cut -d ' ' -f 1)" \
+		'{variant: "local", hash: $hash, version: $version, arch: $arch,
+		  source: "running", uname: $what, commit: null, patches: [],
+		  config_sha256: (if $config == "" then null else $config end)}' \
+		> "$kernel_dir.new/variant.json"
+	rm -rf "$kernel_dir"
+	mv "$kernel_dir.new" "$kernel_dir"
+}
+
+# Build variant $1 for the engine unless that was done before. Sets kernel_dir to
+# the folder with the kernel, its config and variant.json. Of an engine that boots
+# none, it is this machine's own kernel.
 kernel_build()
 {
 	local variant=$1 arch about config patches source_dir source_id source_name
 	local commit_id='' config_id git_dir
 	local hash obj out file name n=0 started=$SECONDS
 
+	if [ -z "$(engine_arch)" ]; then
+		_running_kernel
+		return
+	fi
 	need gcc gcc; need make make
 	kernel_read_variant "$variant"
 	_user_patches
@@ -612,6 +647,9 @@ kernel_build()
 
 	need patch patch; need flex flex; need bison bison; need bc bc
 	need rsync rsync; need ccache ccache
+	# the kernel's own message comes late, and names no package
+	[ $arch != x86_64 ] || gcc -E -include gelf.h - < /dev/null > /dev/null 2>&1 ||
+		die $EXIT_CANNOT "libelf's headers are not installed: run 'make setup', or apt-get install libelf-dev"
 	plain_path "$ACKPROOF_BUILD"
 	note "building kernel $variant"
 	_lock_source

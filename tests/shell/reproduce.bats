@@ -226,8 +226,8 @@ make_run()
 	guest > source/fs/guest.c
 	touch source/{Kconfig,fs/Kconfig}
 	cp "$BATS_TEST_DIRNAME/kernel/Makefile" source/
-	printf '%s\n' 'arch um' 'config um.config' > patches/variants/odd
-	touch patches/config/um.config
+	echo 'about odd' > patches/variants/odd
+	touch patches/config/{common,um}.config
 	export ACKPROOF_PATCHES=$PWD/patches
 	dir=$(ackproof -q kernel path --source source odd)
 	chmod 755 "$dir/linux"

@@ -36,7 +36,8 @@ make_patches()
 	local p=patches/6.12
 
 	mkdir -p patches/config patches/variants patches/mutants $p
-	printf '%s\n' CONFIG_XFS=y CONFIG_NET=n CONFIG_OURS=y > patches/config/um.config
+	printf '%s\n' CONFIG_XFS=y CONFIG_NET=n > patches/config/common.config
+	echo CONFIG_OURS=y > patches/config/um.config
 	echo 'config OURS' > patches/config/um.Kconfig
 	edit $p/1-fix.patch drivers/md/dm-log-writes.c 's/^7$/fixed/'
 	edit $p/2-count.patch fs/file.c 's/^2$/counted/'
@@ -51,7 +52,7 @@ make_patches()
 
 variant()
 {
-	printf '%s\n' 'arch um' "about the variant $1" 'config um.config' \
+	printf '%s\n' "about the variant $1" \
 		"${@:2}" > "patches/variants/$1"
 }
 

@@ -183,3 +183,14 @@ _wait_for()
 	run -0 "$supervise" --help
 	[ "${lines[0]}" = "Usage: supervise [OPTION]... COMMAND [ARG]..." ]
 }
+
+@test "--cpus: so many cores, and all if there are no more" {
+	local all
+
+	all=$(nproc)
+	[ "$all" -ge 2 ] || skip "needs two cores"
+	[ "$("$supervise" --cpu 0 --cpus 2 nproc)" = 2 ]
+	[ "$("$supervise" --cpu 1 nproc)" = 1 ]
+	[ "$("$supervise" --cpu 1 --cpus 1000 nproc)" = "$all" ]
+	run -2 "$supervise" --cpu 0 --cpus 0 true
+}
