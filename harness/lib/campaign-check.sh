@@ -63,6 +63,8 @@ _check_section()
 		die $EXIT_USAGE "expect_replays_lost: ${value[$section.expect_replays_lost]}, of a section that is expected to be clean"
 	[[ ${value[$section.points]} =~ ^$point(,$point)*$ ]] ||
 		die $EXIT_USAGE "points: '${value[$section.points]}', expected a list of KIND, N@KIND or an entry's number"
+	[ "${value[$section.engine]-}" != local ] ||
+		die $EXIT_USAGE "engine: 'local' runs one job at a time, and no variants"
 	kernel_read_variant "${value[$section.variant]}"
 	_check_geometry "$section"
 	noise=$(campaign_noise "$section")

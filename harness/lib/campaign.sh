@@ -5,9 +5,10 @@
 # sections that a matrix makes of one. Needs kernel.sh.
 
 # Keys of a section: those that become an option each of capture; those that are
-# put together to its --mkfs and --mount; then the rest. A key "engine" belongs to
-# the first, and to unit_replay_options.
-CAPTURE_KEYS='writers fsyncs mode sync files blocks delay data_size log_disk log_size timeout'
+# put together to its --mkfs and --mount; and the rest. Those of guests are options
+# of replay, too.
+GUEST_KEYS='engine append memory cpus'
+CAPTURE_KEYS='writers fsyncs mode sync files blocks delay data_size log_disk log_size timeout'" $GUEST_KEYS"
 GEOMETRY_KEYS='block_size sector_size finobt reflink rmapbt mkfs logbsize mount'
 OTHER_KEYS='variant captures seed points suspects noise budget expect expect_skipped expect_replays_lost'
 

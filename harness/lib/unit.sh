@@ -26,7 +26,13 @@ unit_of_plan()
 # The options of replay that section's keys are: sets options
 unit_replay_options()
 {
+	local key
+
 	options=(--timeout $((value[$section.timeout] * 2)))
+	for key in $GUEST_KEYS; do
+		[ -z "${value[$section.$key]-}" ] ||
+			options+=("--$key" "${value[$section.$key]}")
+	done
 }
 
 # Record, audit, and choose the points
@@ -40,8 +46,8 @@ unit_record()
 	campaign_capture_options "$section"
 	"$ACKPROOF_ROOT/harness/ackproof" -q capture --cpu "$cpu" --seed "$seed" \
 		"${kernel_args[@]}" "${options[@]}" "$dir" || return
-	[ "$(jq -r .kernel.hash "$dir/capture.json")" = "${kernel_of[${value[$section.variant]}]}" ] || {
-		echo "recorded on kernel $(jq -r .kernel.hash "$dir/capture.json"), expected ${kernel_of[${value[$section.variant]}]}: its source has changed" >&2
+	[ "$(jq -r .kernel.hash "$dir/capture.json")" = "${kernel_of[$section]}" ] || {
+		echo "recorded on kernel $(jq -r .kernel.hash "$dir/capture.json"), expected ${kernel_of[$section]}: its source has changed" >&2
 		return 1
 	}
 	"$ACKPROOF_BIN/lwaudit" --json "$dir" > "$dir/audit.json" ||
