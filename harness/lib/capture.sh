@@ -83,13 +83,13 @@ kernel_of_capture()
 # checked. Needs job.sh.
 check_states()
 {
-	local kernel=$1 dir=$2 capture=$3 timeout=$4 cpu=$5 guest=/run/ackproof kib
+	local kernel=$1 dir=$2 capture=$3 timeout=$4 cpu=$5 kib
 
 	shift 5
 	kib=$(($(jq .data_size "$capture/capture.json") / 1024))
-	job_command "$dir" bash "$guest/host$ACKPROOF_ROOT/harness/guest/replay" \
-		"$guest/host$ACKPROOF_BIN" "$guest/host$capture" \
-		"$guest/disk/base" "$guest/disk/cow" "$guest/mnt" "$@"
+	job_command "$dir" bash "$GUEST/host$ACKPROOF_ROOT/harness/guest/replay" \
+		"$GUEST/host$ACKPROOF_BIN" "$GUEST/host$capture" \
+		"$GUEST/disk/base" "$GUEST/disk/cow" "$GUEST/mnt" "$@"
 	job_run "$kernel" "$dir" "$timeout" "$cpu" "base=ram:$kib" "cow=ram:$kib"
 }
 

@@ -9,6 +9,9 @@
 
 ACKPROOF_JOBS=$(realpath -m "${ACKPROOF_JOBS:-$ACKPROOF_BUILD/jobs}")
 
+# Where a guest has the job, the host and the disks: see harness/guest/init.c
+GUEST=/run/ackproof
+
 # Make job $1's folder, empty, and hold it: sets job.
 job_new()
 {

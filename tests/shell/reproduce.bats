@@ -13,7 +13,7 @@ setup()
 	"$built/tests/shell/mkcapture" lost loss
 	guest | make_kernel
 	export FOUND=$PWD/found
-	data_of lost
+	record_data
 	ackproof audit --json lost > audit.json || :
 	hash=$(jq -r .log_xxh128 audit.json)
 	at=$(jq '.losses[0].from_entry' audit.json)
@@ -45,13 +45,13 @@ guest()
 	END
 }
 
-# Export looks at the image that the log leads to
-data_of()
+# A replay compares the image that the log leads to with this
+record_data()
 {
-	"$built/bin/lwreplay" --size 1M "$1/log" image > out 2>&1
+	"$built/bin/lwreplay" --size 1M lost/log image > out 2>&1
 	jq --arg data "$(xxhsum -H2 < image | cut -d ' ' -f 1)" '.data_xxh128 = $data' \
-		"$1/capture.json" > capture.json
-	mv capture.json "$1/"
+		lost/capture.json > capture.json
+	mv capture.json lost/
 }
 
 mount_finds()
