@@ -169,10 +169,13 @@ check-shell: all $(MAKERS)
 check-bisect: all
 	$(Q)bats tests/e2e/bisect-kernel.bats
 
-# Real kernels: builds the variants that they need first
-check-e2e: all
+# Every variant, and for qemu those that its tests boot
+kernels: all
 	$(Q)harness/ackproof kernel build $$(ls kernel-patches/variants)
 	$(Q)harness/ackproof kernel build --engine qemu series no-own-flush
+
+# Real kernels
+check-e2e: kernels
 	$(Q)tests/e2e/run
 
 # A leak is a failure, too
@@ -206,7 +209,7 @@ clean:
 	rm -rf build/bin build/libackproof.a build/replay build/workloads \
 		build/harness build/tests build/sanitize build/fuzz
 
-.PHONY: all setup campaign check check-fast check-lint check-man check-unit
+.PHONY: all setup kernels campaign check check-fast check-lint check-man check-unit
 .PHONY: check-bisect check-shell check-e2e check-valgrind check-mutants bench
 .PHONY: bench-log check-fuzz fuzz fuzz-build clean
 .DELETE_ON_ERROR:
