@@ -9,7 +9,7 @@
 load helpers
 
 # A capture takes two seconds so, and nearly each shows the bug
-SECTION=(--set fsyncs=300 --set "delay=1,1")
+SECTION=(--set fsyncs=300 --set "delay=2,1")
 
 setup_file()
 {

@@ -9,7 +9,7 @@ load helpers
 setup_file()
 {
 	export ACKPROOF_JOBS=$BATS_FILE_TMPDIR/jobs
-	ackproof -q capture --variant early-snapshot --fsyncs 300 --delay 1,1 \
+	ackproof -q capture --variant early-snapshot --fsyncs 300 --delay 2,1 \
 		"$BATS_FILE_TMPDIR/lossy"
 	ackproof -q capture --variant series --fsyncs 100 --delay 1,1 \
 		"$BATS_FILE_TMPDIR/clean"

@@ -11,7 +11,7 @@ setup()
 {
 	e2e_setup
 	small=(campaign --set captures=2 --set fsyncs=120 --set points=4@ack
-		--set "delay=1,1" --set early-snapshot.fsyncs=300 --set expect_replays_lost=0 --set expect_skipped=0
+		--set "delay=2,1" --set early-snapshot.fsyncs=300 --set expect_replays_lost=0 --set expect_skipped=0
 		--set early-snapshot.suspects=6 --set series-unfixed-dm.suspects=6)
 }
 

@@ -47,7 +47,7 @@ record()
 }
 
 @test "a flush snapshot taken too early: the flush was submitted early" {
-	record early-snapshot --delay 1,1
+	record early-snapshot --delay 2,1
 	explain_four submitted-early capture
 	# a flush is named, and it is one that does not cover the write
 	jq -e '[.flushes[] | select(.named)] | length == 1 and
@@ -55,7 +55,7 @@ record()
 }
 
 @test "the log's flush reported to mere waiters: submitted early, by the journal" {
-	record log-flushed-by-waiter --delay 1,1
+	record log-flushed-by-waiter --delay 2,1
 	explain_four submitted-early capture
 	jq -e '[.flushes[] | select(.named and .journal_entry != null)] |
 		length == 1' explained
@@ -75,7 +75,7 @@ record()
 }
 
 @test "a dm-log-writes without the fix: another flush took the write" {
-	ackproof -q capture --variant series-unfixed-dm --delay 1,1 capture
+	ackproof -q capture --variant series-unfixed-dm --delay 2,1 capture
 	explain_four taken-by-another capture
 	jq -e '(.flushes[] | select(.named) | .relation == "covers" and
 		.entry > .point) or true' explained
@@ -144,7 +144,7 @@ record()
 @test "the story in time order, the picture, and the line that reproduces it" {
 	local line
 
-	record early-snapshot --delay 1,1
+	record early-snapshot --delay 2,1
 	ackproof explain --plot loss.svg capture > text
 	grep -q '^cause: submitted-early$' text
 	grep -qE '^smallest set of entries that brings the block back: [0-9]+$' text
@@ -164,7 +164,7 @@ record()
 }
 
 @test "a capture of an older kernel has no trace: told from the log alone" {
-	record early-snapshot --delay 1,1
+	record early-snapshot --delay 2,1
 	rm capture/trace
 	ackproof -q explain --json capture > explained
 	jq -e '.cause == "unknown" and (.capture_wide.traced | not) and
@@ -172,7 +172,7 @@ record()
 }
 
 @test "a trace at fault is named with its line and byte" {
-	record early-snapshot --delay 1,1
+	record early-snapshot --delay 2,1
 	sed -i '20s/dm_log_writes/dm_log_reads/' capture/trace
 	run -1 ackproof -q explain capture
 	[[ $output == *"capture/trace: line 20 at byte "*": expected an event of dm_log_writes" ]]

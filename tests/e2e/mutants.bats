@@ -15,7 +15,7 @@ setup()
 # With long writes and flushes, the writers can fall into step, and lose nothing.
 caught()
 {
-	ackproof -q capture --fsyncs 300 --delay 1,1 --variant "$1" capture
+	ackproof -q capture --fsyncs 300 --delay 2,1 --variant "$1" capture
 	run -1 ackproof audit --json capture
 	jq -e '.acks_lost > 0' <<< "$output"
 	jq '[.losses[] | {point: .from_entry, block: "\(.writer)/\(.file)/\(.block)"}]' \

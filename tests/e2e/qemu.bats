@@ -70,7 +70,7 @@ guest()
 }
 
 @test "a mutant is caught" {
-	ackproof -q capture --engine qemu --variant no-own-flush --fsyncs 38 --delay 1,1 m
+	ackproof -q capture --engine qemu --variant no-own-flush --fsyncs 38 --delay 2,1 m
 	run -1 ackproof audit --json m
 	jq -e '.acks_lost > 0' <<< "$output"
 	run -1 ackproof -q replay --points 2@suspects m

@@ -9,7 +9,7 @@ load helpers
 setup_file()
 {
 	ACKPROOF_JOBS=$BATS_FILE_TMPDIR/jobs ackproof -q capture \
-		--variant early-snapshot --fsyncs 300 --delay 1,1 \
+		--variant early-snapshot --fsyncs 300 --delay 2,1 \
 		"$BATS_FILE_TMPDIR/early"
 }
 
