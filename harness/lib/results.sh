@@ -63,7 +63,9 @@ _section_result()
 		 (if $r.skipped_min * 100 < $r.fsyncs * $expect_skipped
 		  then "skipped >= \($r.skipped_min) of \($r.fsyncs) fsyncs, expected at least \($expect_skipped) %"
 		  else empty end),
-		 (if $r.skipped_exact != null and $r.skipped_exact < $r.skipped_min
+		 # a bug may take the flush of another fsync for its own, which is not counted
+		 (if $expect == "clean" and $r.skipped_exact != null and
+		    $r.skipped_exact < $r.skipped_min
 		  then "the counter says \($r.skipped_exact) skipped, the log at least \($r.skipped_min)"
 		  else empty end)] as $why |
 		$r + {ok: ($why == []), why: $why}'

@@ -64,7 +64,8 @@ fake_guests()
 			kernel_build "$variant"
 			[ "$variant" = series ] || kind=loss
 			(cd "$(dirname "$folder")" && "$MKCAPTURE" made $kind)
-			jq --arg hash "${kernel_dir##*/}" '.kernel.hash = $hash' \
+			jq --arg hash "${kernel_dir##*/}" --argjson skipped "${SKIPPED:-null}" \
+				'.kernel.hash = $hash | .counters.fsync.skipped = $skipped' \
 				"$(dirname "$folder")/made/capture.json" > "$folder.json"
 			mv "$folder.json" "$(dirname "$folder")/made/capture.json"
 			mv -T "$(dirname "$folder")/made" "$folder"
@@ -154,6 +155,13 @@ without_times()
 	# and can be found again there, or by what it was reported as
 	run ackproof reproduce "$(latest)"
 	[[ $output == *"the capture's kernel is not here"* ]]
+}
+
+@test "fewer skipped flushes counted than the log shows: wrong, if it is not a bug that is expected" {
+	SKIPPED=-1 run -1 campaign ./file
+	[[ $output == *"one: not as expected: the counter says -2 skipped, the log at least "* ]]
+	[[ $output != *"two: not as expected"* ]]
+	SKIPPED=null campaign ./file
 }
 
 @test "what is kept takes no more bytes than it may; --keep keeps all" {
