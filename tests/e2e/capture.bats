@@ -39,11 +39,17 @@ setup()
 }
 
 @test "states mount, hold all that was acknowledged, and are clean" {
-	ackproof replay --jobs 2 --points 6@ack,2@flush,2@fua,1@mark --repair \
-		--json --output points.jsonl "$shared" > summary.json
+	local spec=6@ack,2@flush,2@fua,1@mark
+
+	# an entry that several kinds choose, a FLUSH with FUA say, is one point
+	"$top/build/bin/lwpoints" "$shared" "$spec" > chosen
+	ackproof replay --jobs 2 --points "$spec" --repair --json --output points.jsonl \
+		"$shared" > summary.json
 	cat summary.json
-	jq -e '.replays == 11 and .replays_lost == 0 and .dirty == 0' summary.json
-	jq -se 'length == 11 and all(.mount == "ok" and .repair == "clean")' points.jsonl
+	jq -e --argjson n "$(wc -l < chosen)" '$n >= 6 and .replays == $n and
+		.replays_lost == 0 and .dirty == 0' summary.json
+	diff chosen <(jq .point points.jsonl | sort -n)
+	jq -se 'all(.mount == "ok" and .repair == "clean")' points.jsonl
 	nothing_left
 }
 
